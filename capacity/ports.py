@@ -1,0 +1,114 @@
+"""What the reconciler needs of the outside world: a driver that moves replicas, a source that reads loads, a clock.
+
+A driver's failure is an `Outcome`, never an exception across this border. All times are aware UTC datetimes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+Op = Literal["start", "undrain", "drain", "cancel"]
+ReportedState = Literal["starting", "ready", "unready", "draining", "exited"]
+OutcomeKind = Literal["accepted", "refused", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One action for one replica, with the fencing `generation` of the pass that decided it.
+
+    The replica's name is its identity: the same `start` twice is one replica.
+    """
+
+    op: Op
+    pool: str
+    generation: int
+    replica: str
+    model: str
+    profile: str
+    nodes: tuple[str, ...]
+    resource: str
+    units: int
+    template: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
+    start_timeout_seconds: int = 900
+    drain_timeout_seconds: int = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`accepted`: will be done or is done already; `refused`: never (older generation, unknown template);
+    `failed`: not done, `retryable` says whether asking again may help."""
+
+    kind: OutcomeKind
+    message: str = ""
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaReport:
+    """A replica as its host sees it. `since` is when `state` began; `exited` ones stay for a while with their last words."""
+
+    name: str
+    model: str
+    profile: str
+    nodes: tuple[str, ...]
+    resource: str
+    units: int
+    state: ReportedState
+    since: datetime
+    url: str | None = None
+    generation: int = 0
+    devices: tuple[str, ...] = ()
+    fingerprint: str = ""
+    was_ready: bool = False
+    exit_code: int | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReport:
+    """What a host says of itself. `resources`: class → whole healthy units that are offered (foreign ones are not);
+    `foreign`: class → units held by processes that are not ours; `generation`: the highest seen, per pool."""
+
+    node: str
+    pool: str
+    at: datetime
+    resources: Mapping[str, int]
+    foreign: Mapping[str, int] = field(default_factory=dict)
+    replicas: tuple[ReplicaReport, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    generation: int = 0
+    unknown_products: tuple[str, ...] = ()
+
+
+class FleetDriver(Protocol):
+    def observe(self, pool: str) -> Sequence[NodeReport] | None:
+        """The last report of each node of the pool, however old; None where the store of reports cannot be read."""
+
+    def apply(self, order: Order) -> Outcome:
+        """Ask for an order. Idempotent by replica name; an order of an older generation is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A replica's requests in flight (running + waiting), and its token counter where the engine has one.
+
+    `in_flight` None: the engine answered, but not this number."""
+
+    in_flight: int | None
+    sampled_at: datetime
+    output_tokens_total: int | None = None
+
+
+class MetricSource(Protocol):
+    def loads(self, pool: str) -> Mapping[str, Sample] | None:
+        """Replica name → newest sample; replicas never read are absent; None where the store cannot be read."""
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The present instant, UTC."""
