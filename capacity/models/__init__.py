@@ -1,0 +1,22 @@
+"""What runs, what it was measured to serve, and what was decided about it."""
+
+from .catalog import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
+from .fleet import Backoff, Lease, Replica
+from .record import Action, Decision, Pass, Rollup, Sample
+
+__all__ = [
+    "Action",
+    "Backoff",
+    "Decision",
+    "LanguageModel",
+    "Lease",
+    "Measurement",
+    "Node",
+    "Pass",
+    "PoolSettings",
+    "Profile",
+    "Replica",
+    "Rollup",
+    "Sample",
+    "Slo",
+]

@@ -1,0 +1,303 @@
+"""The catalogue: what people write down. Every row has its history."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from simple_history.models import HistoricalRecords
+
+from quotas.models import Pool, Scope
+from quotas.validators import LARGEST, validate_name, validate_resource_class
+
+from ..querysets import ModelQuerySet, OfModelQuerySet
+
+WHOLE = [MaxValueValidator(LARGEST)]
+POSITIVE = [MinValueValidator(1), MaxValueValidator(LARGEST)]
+
+
+def validate_fraction(value: str) -> None:
+    """A share between 0 and 1, exact: `0.70` or `7/10`."""
+    try:
+        share = Fraction(value.strip()) if len(value) <= 40 and "e" not in value.lower() else None
+    except (ValueError, ZeroDivisionError, InvalidOperation):
+        share = None
+    if share is None or not 0 < share < 1:
+        raise ValidationError("Write a share between 0 and 1, such as 0.70 or 7/10.")
+
+
+def validate_text_map(value: Any) -> None:
+    """Text → text, as labels, selectors and parameters are."""
+    if not isinstance(value, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
+        raise ValidationError('Write text for text, such as {"zone": "a"}.')
+
+
+def validate_resources(value: Any) -> None:
+    """Resource class → whole units."""
+    if not isinstance(value, dict):
+        raise ValidationError('Write classes with whole units, such as {"gpu/h100": 8}.')
+    for name, units in value.items():
+        validate_resource_class(name)
+        if isinstance(units, bool) or not isinstance(units, int) or not 0 <= units <= LARGEST:
+            raise ValidationError(f"{name}: {units} is not a whole number from 0 to 10^12.")
+
+
+class PoolSettings(models.Model):
+    """A pool's settings, one row a pool. Times are whole seconds."""
+
+    class StaleMeasurements(models.TextChoices):
+        ADD_ONLY = "add_only", "count for adding only"
+        USE = "use", "count as current"
+
+    pool = models.OneToOneField(Pool, on_delete=models.CASCADE, related_name="settings")
+    scale_down_fraction = models.CharField(
+        max_length=40,
+        default="0.70",
+        validators=[validate_fraction],
+        help_text="A replica goes only if the rest stay under this share.",
+    )
+    down_window_seconds = models.PositiveBigIntegerField(default=300, validators=WHOLE)
+    stale_after_seconds = models.PositiveBigIntegerField(default=45, validators=WHOLE)
+    start_timeout_seconds = models.PositiveBigIntegerField(default=900, validators=WHOLE)
+    unready_grace_seconds = models.PositiveBigIntegerField(default=120, validators=WHOLE)
+    drain_timeout_seconds = models.PositiveBigIntegerField(default=600, validators=WHOLE)
+    idle_seconds = models.PositiveBigIntegerField(default=600, validators=WHOLE)
+    wake_seconds = models.PositiveBigIntegerField(default=120, validators=WHOLE)
+    max_step_up = models.PositiveBigIntegerField(default=4, validators=WHOLE)
+    reclaim = models.BooleanField(default=False, help_text="May guaranteed units be taken back from borrowers?")
+    reclaim_wait_seconds = models.PositiveBigIntegerField(default=60, validators=WHOLE)
+    min_run_seconds = models.PositiveBigIntegerField(default=600, validators=WHOLE)
+    shrink_grace_seconds = models.PositiveBigIntegerField(default=300, validators=WHOLE)
+    stale_measurements = models.CharField(max_length=10, choices=StaleMeasurements.choices, default=StaleMeasurements.ADD_ONLY)
+    node_silent_seconds = models.PositiveBigIntegerField(default=30, validators=WHOLE)
+    node_lost_seconds = models.PositiveBigIntegerField(default=300, validators=WHOLE)
+    history = HistoricalRecords()
+
+    class Meta:
+        verbose_name = verbose_name_plural = "pool settings"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(wake_seconds__lt=F("idle_seconds")),
+                name="settings_wake_below_idle",
+                violation_error_message="wake_seconds must be below idle_seconds: a woken model would go at once.",
+            ),
+            models.CheckConstraint(
+                condition=Q(node_silent_seconds__lt=F("node_lost_seconds")),
+                name="settings_silent_below_lost",
+                violation_error_message="node_silent_seconds must be below node_lost_seconds.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"settings of {self.pool}"
+
+
+class Slo(models.Model):
+    """What a measured replica keeps: a percentile and a bound in ms for each latency that counts."""
+
+    name = models.CharField(max_length=200, unique=True, validators=[validate_name])
+    ttft_percentile = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(99)]
+    )
+    ttft_ms = models.PositiveIntegerField("TTFT bound, ms", null=True, blank=True)
+    tpot_percentile = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(99)]
+    )
+    tpot_ms = models.PositiveIntegerField("TPOT bound, ms", null=True, blank=True)
+    e2e_percentile = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(99)]
+    )
+    e2e_ms = models.PositiveIntegerField("end-to-end bound, ms", null=True, blank=True)
+    max_error_share = models.DecimalField(
+        max_digits=5, decimal_places=4, default=Decimal("0.01"), validators=[MinValueValidator(0), MaxValueValidator(1)]
+    )
+    history = HistoricalRecords()
+
+    class Meta:
+        verbose_name = "SLO"
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Node(models.Model):
+    """A host. Its resources are what it reports; typed ones stand in where nothing reports."""
+
+    name = models.CharField(max_length=200, unique=True, validators=[validate_name])
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="nodes")
+    labels = models.JSONField(default=dict, blank=True, validators=[validate_text_map])
+    schedulable = models.BooleanField(default=True, help_text="Off: cordoned. Nothing new is placed; what runs is moved away.")
+    resources = models.JSONField(
+        default=dict, blank=True, validators=[validate_resources], help_text="Class → whole units, as last reported."
+    )
+    foreign = models.JSONField(default=dict, blank=True, editable=False)
+    reported_at = models.DateTimeField(null=True, blank=True, editable=False)
+    history = HistoricalRecords(excluded_fields=["resources", "foreign", "reported_at"])
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LanguageModel(models.Model):
+    """A model that the pool serves, and how far it may be scaled."""
+
+    class Mode(models.TextChoices):
+        AUTO = "auto", "auto: acts"
+        ADD_ONLY = "add_only", "add only: adds act, removals are advice"
+        ADVISE = "advise", "advise: decides, does nothing"
+        PAUSED = "paused", "paused: left alone"
+
+    name = models.CharField(max_length=200, unique=True, validators=[validate_name])
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="models")
+    scope = models.ForeignKey(
+        Scope,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="models",
+        help_text="Who the replicas are counted against.",
+    )
+    mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.ADVISE)
+    priority = models.BigIntegerField(
+        default=0, validators=[MinValueValidator(-LARGEST), *WHOLE], help_text="Higher is served first when room is short."
+    )
+    min_replicas = models.PositiveBigIntegerField(
+        default=1, validators=WHOLE, help_text="0 without “scale to zero” still keeps one."
+    )
+    max_replicas = models.PositiveBigIntegerField(
+        null=True, blank=True, validators=WHOLE, help_text="Empty is unbounded; 0 is off."
+    )
+    scale_to_zero = models.BooleanField(default=False, help_text="With min 0: may the last replica go?")
+    down_window_seconds = models.PositiveBigIntegerField(null=True, blank=True, validators=WHOLE, help_text="Empty: the pool's.")
+    drain_timeout_seconds = models.PositiveBigIntegerField(
+        null=True, blank=True, validators=WHOLE, help_text="Empty: the pool's."
+    )
+    scale_down_fraction = models.CharField(
+        max_length=40, null=True, blank=True, validators=[validate_fraction], help_text="Empty: the pool's."
+    )
+    served_names = models.JSONField(default=list, blank=True, help_text="Other names (adapters, aliases) that requests may use.")
+    slo = models.ForeignKey(Slo, on_delete=models.SET_NULL, null=True, blank=True, verbose_name="SLO")
+    woken_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_arrival_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_change_at = models.DateTimeField(null=True, blank=True, editable=False)
+    short_since = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    history = HistoricalRecords(excluded_fields=["woken_at", "last_arrival_at", "last_change_at", "short_since"])
+    objects = ModelQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "model"
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(max_replicas__isnull=True) | Q(max_replicas__gte=F("min_replicas")),
+                name="model_max_covers_min",
+                violation_error_message="max_replicas is below min_replicas.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        self.scale_down_fraction = self.scale_down_fraction or None
+        names = self.served_names
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValidationError({"served_names": 'Write a list of names, such as ["llama", "llama-lora"].'})
+        for name in names:
+            validate_name(name)
+
+
+class Profile(models.Model):
+    """A way to run a model: so many units of one class on each of so many hosts, from a runtime template."""
+
+    class State(models.TextChoices):
+        ACTIVE = "active"
+        NO_NEW = "no_new", "no new ones"
+        RETIRE = "retire", "retire: replaced, then drained"
+
+    model = models.ForeignKey(LanguageModel, on_delete=models.CASCADE, related_name="profiles")
+    name = models.CharField(max_length=200, validators=[validate_name])
+    resource = models.CharField("resource class", max_length=200, validators=[validate_resource_class])
+    units = models.PositiveBigIntegerField(default=1, validators=POSITIVE, help_text="Of the class, on each host.")
+    hosts = models.PositiveBigIntegerField(default=1, validators=POSITIVE)
+    priority = models.BigIntegerField(
+        default=0, validators=[MinValueValidator(-LARGEST), *WHOLE], help_text="Higher is tried first."
+    )
+    state = models.CharField(max_length=10, choices=State.choices, default=State.ACTIVE)
+    start_timeout_seconds = models.PositiveBigIntegerField(
+        null=True, blank=True, validators=WHOLE, help_text="Empty: the pool's."
+    )
+    selector = models.JSONField(
+        default=dict, blank=True, validators=[validate_text_map], help_text="Labels that a node must carry."
+    )
+    template = models.CharField("runtime template", max_length=100, blank=True, help_text="A name in the host's template file.")
+    parameters = models.JSONField(
+        default=dict, blank=True, validators=[validate_text_map], help_text="Values that the template declares."
+    )
+    history = HistoricalRecords()
+    objects = OfModelQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["model__name", "-priority", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["model", "name"], name="profile_once", violation_error_message="This model has a profile of that name."
+            ),
+            models.CheckConstraint(
+                condition=Q(units__gte=1, hosts__gte=1),
+                name="profile_takes_units",
+                violation_error_message="A replica takes at least one unit.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} · {self.name}"
+
+
+class Measurement(models.Model):
+    """What one replica of a profile serves within its SLO. The newest of a profile is in use; older ones are history."""
+
+    class Status(models.TextChoices):
+        CURRENT = "current"
+        STALE = "stale", "outdated"
+        ASSUMED = "assumed"
+
+    profile = models.ForeignKey(Profile, on_delete=models.CASCADE, related_name="measurements")
+    max_concurrency = models.PositiveBigIntegerField(
+        validators=WHOLE, help_text="Requests in flight within the SLO; 0: met it at no load."
+    )
+    tokens_per_second = models.DecimalField(
+        max_digits=20, decimal_places=6, validators=[MinValueValidator(0), *WHOLE], help_text="Output tokens at that concurrency."
+    )
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.ASSUMED)
+    slo = models.ForeignKey(Slo, on_delete=models.SET_NULL, null=True, blank=True, verbose_name="SLO")
+    measured_at = models.DateTimeField(default=timezone.now)
+    evidence = models.JSONField(default=dict, blank=True, help_text="Engine, version, tool and all stages of the sweep.")
+    note = models.TextField(blank=True)
+    history = HistoricalRecords()
+    objects = OfModelQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-measured_at", "-id"]
+        get_latest_by = ["measured_at", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(max_concurrency__range=(0, LARGEST), tokens_per_second__gte=0),
+                name="measurement_numbers",
+                violation_error_message="A measurement's numbers are from 0 to 10^12.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.profile}: {self.max_concurrency} in flight, {self.tokens_per_second} tokens/s"

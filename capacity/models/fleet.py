@@ -1,0 +1,84 @@
+"""What runs, as last observed; and who may change it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from quotas.models import Pool
+
+from ..querysets import OfModelQuerySet
+from .catalog import LanguageModel, Node, Profile
+
+
+class Lease(models.Model):
+    """One row a pool. Whoever holds it until `until` is the pool's one writer; `generation` fences late ones."""
+
+    pool = models.OneToOneField(Pool, on_delete=models.CASCADE, related_name="lease")
+    holder = models.CharField(max_length=200, blank=True)
+    until = models.DateTimeField(default=timezone.now)
+    generation = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"lease of {self.pool}: {self.holder or 'free'}"
+
+
+class Replica(models.Model):
+    """One engine that serves a model. The row follows the observed inventory and outlives the engine as its history."""
+
+    class State(models.TextChoices):
+        STARTING = "starting"
+        READY = "ready"
+        UNREADY = "unready"
+        DRAINING = "draining"
+        GONE = "gone"
+
+    name = models.CharField(max_length=250, unique=True)
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="replicas")
+    model = models.ForeignKey(LanguageModel, on_delete=models.CASCADE, related_name="replicas")
+    profile = models.ForeignKey(Profile, on_delete=models.CASCADE, related_name="replicas")
+    nodes = models.JSONField(default=list)
+    units = models.PositiveBigIntegerField(default=1)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.STARTING)
+    since = models.DateTimeField(default=timezone.now)
+    url = models.CharField(max_length=500, blank=True)
+    devices = models.JSONField(default=list)
+    generation = models.PositiveBigIntegerField(default=0)
+    removable = models.BooleanField(default=True)
+    drained_for = models.CharField(max_length=200, blank=True)
+    drain_reason = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    ready_at = models.DateTimeField(null=True, blank=True)
+    gone_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(null=True, blank=True, help_text="Last time its host reported it; empty: not seen yet.")
+    message = models.TextField(blank=True)
+    objects = OfModelQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        indexes = [
+            models.Index(fields=["pool"], condition=Q(gone_at__isnull=True), name="replica_present"),
+            models.Index(fields=["model", "-created_at"], name="replica_of_model"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Backoff(models.Model):
+    """No start of the profile on the node before `until`; doubles with each failure, cleared by 10 ready minutes."""
+
+    profile = models.ForeignKey(Profile, on_delete=models.CASCADE, related_name="backoffs")
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="backoffs")
+    failures = models.PositiveIntegerField(default=0)
+    until = models.DateTimeField()
+    exits = models.JSONField(default=list, help_text="Times of the last exits after being ready.")
+    message = models.TextField(blank=True)
+    objects = OfModelQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["profile", "node"], name="backoff_once")]
+
+    def __str__(self) -> str:
+        return f"{self.profile} on {self.node} until {self.until:%H:%M:%S}"

@@ -1,0 +1,45 @@
+"""A request id on every answer and log line; a printed first password must be changed before anything else."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+
+import structlog
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+GIVEN_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
+
+Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class RequestIdMiddleware:
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get("X-Request-Id", "")
+        request_id = given if GIVEN_ID.fullmatch(given) else uuid.uuid4().hex[:16]
+        request.request_id = request_id  # type: ignore[attr-defined]
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            response = self.get_response(request)
+        response["X-Request-Id"] = request_id
+        return response
+
+
+class ChangePasswordMiddleware:
+    """Someone who still has the password that was printed for him sees only the form that changes it."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        user = request.user
+        if user.is_authenticated and user.must_change_password:
+            allowed = {reverse("password_change"), reverse("password_change_done"), reverse("logout")}
+            if request.path not in allowed:
+                return redirect("password_change")
+        return self.get_response(request)

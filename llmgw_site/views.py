@@ -1,0 +1,16 @@
+"""Sign-in pages that need more than Django's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import views as auth
+from django.http import HttpResponse
+
+
+class PasswordChange(auth.PasswordChangeView):
+    """Lifts the duty to change a printed password."""
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        form.user.must_change_password = False
+        return super().form_valid(form)

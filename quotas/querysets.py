@@ -1,0 +1,42 @@
+"""Who may see which scopes. Everything that belongs to a scope is filtered through here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+if TYPE_CHECKING:
+    from .models import User
+
+MAX_DEPTH = 32
+
+
+class ScopeQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User) -> ScopeQuerySet:
+        """All of them for operators and admins, else the subtrees of the scopes that the user is a member of."""
+        if user.sees_everything:
+            return self
+        return self.filter(pk__in=subtree(user.memberships.values_list("scope_id", flat=True)))
+
+
+class QuotaQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User) -> QuotaQuerySet:
+        if user.sees_everything:
+            return self
+        return self.filter(scope_id__in=subtree(user.memberships.values_list("scope_id", flat=True)))
+
+
+def subtree(roots: Any) -> set[int]:
+    """The ids of the roots and all that lies below them, level by level (cycles end, depth is bounded)."""
+    from .models import ScopeEdge
+
+    seen = set(roots)
+    frontier = seen
+    for _ in range(MAX_DEPTH):
+        below = set(ScopeEdge.objects.filter(parent_id__in=frontier).values_list("child_id", flat=True)) - seen
+        if not below:
+            break
+        seen |= below
+        frontier = below
+    return seen
