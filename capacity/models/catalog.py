@@ -188,11 +188,10 @@ class LanguageModel(models.Model):
     served_names = models.JSONField(default=list, blank=True, help_text="Other names (adapters, aliases) that requests may use.")
     slo = models.ForeignKey(Slo, on_delete=models.SET_NULL, null=True, blank=True, verbose_name="SLO")
     woken_at = models.DateTimeField(null=True, blank=True, editable=False)
-    last_arrival_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_change_at = models.DateTimeField(null=True, blank=True, editable=False)
     short_since = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    history = HistoricalRecords(excluded_fields=["woken_at", "last_arrival_at", "last_change_at", "short_since"])
+    history = HistoricalRecords(excluded_fields=["woken_at", "last_change_at", "short_since"])
     objects = ModelQuerySet.as_manager()
 
     class Meta:

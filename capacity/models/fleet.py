@@ -19,6 +19,8 @@ class Lease(models.Model):
     holder = models.CharField(max_length=200, blank=True)
     until = models.DateTimeField(default=timezone.now)
     generation = models.PositiveBigIntegerField(default=0)
+    last_pass_at = models.DateTimeField(null=True, blank=True)
+    unbroken_since = models.DateTimeField(null=True, blank=True, help_text="Since when passes came without a gap.")
 
     def __str__(self) -> str:
         return f"lease of {self.pool}: {self.holder or 'free'}"
@@ -51,7 +53,9 @@ class Replica(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     ready_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True)
-    seen_at = models.DateTimeField(null=True, blank=True, help_text="Last time its host reported it; empty: not seen yet.")
+    seen_at = models.DateTimeField(null=True, blank=True, help_text="First time its host reported it; empty: not yet.")
+    intent = models.CharField(max_length=10, blank=True, help_text="What was asked for and is not seen done yet.")
+    intent_at = models.DateTimeField(null=True, blank=True)
     message = models.TextField(blank=True)
     objects = OfModelQuerySet.as_manager()
 
