@@ -1,0 +1,279 @@
+"""Engines' /metrics: what an answer says (`read_engine`, pure) and reading many at once within bounds (`scrape`)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+
+from capacity.ports import Sample
+from capacity.sources.address import CheckedResolver, Network, RefusedAddress, literal_fault, metrics_url
+from capacity.sources.exposition import Exposition, Labels, parse
+from capacity.sources.names import COPY_LABELS, ENGINES, WANTED, EngineNames, Quantity, Term
+
+MAX_REQUESTS = 10**12
+MAX_TOKENS = 2**53  # counters are floats on the wire: above this they are no longer exact
+ACCEPT = {"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "identity"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineReading:
+    """What an answer said. None is unknown, never 0; `in_flight` = running + waiting, known only where both are.
+
+    `kv_usage_mean`, `kv_usage_max`: share of the KV cache in use over the engine's ranks, 0 to 1."""
+
+    engine: str | None
+    in_flight: int | None = None
+    running: int | None = None
+    waiting: int | None = None
+    output_tokens_total: int | None = None
+    prompt_tokens_total: int | None = None
+    kv_usage_mean: float | None = None
+    kv_usage_max: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A replica and its base URL (`/metrics` is put behind it)."""
+
+    replica: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A replica that could not be read, and why, in a sentence without secrets."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    connections: int = 64
+    seconds_each: float = 3.0
+    seconds_in_all: float = 5.0
+    answer_bytes: int = 2 * 1024 * 1024
+
+
+def read_engine(text: str) -> EngineReading:
+    """Read one engine's answer; `engine` None where no known engine's metrics are in it. Never raises."""
+    exposition = parse(text, WANTED)
+    names = next((names for names in ENGINES if _answers(names, exposition)), None)
+    if names is None:
+        return EngineReading(engine=None)
+    running = _count(names.running, exposition)
+    waiting = _count(names.waiting, exposition)
+    kv = _kv_usage(names, exposition)
+    return EngineReading(
+        engine=names.engine,
+        in_flight=None if running is None or waiting is None else running + waiting,
+        running=running,
+        waiting=waiting,
+        output_tokens_total=_count(names.output_tokens, exposition, MAX_TOKENS),
+        prompt_tokens_total=_count(names.prompt_tokens, exposition, MAX_TOKENS),
+        kv_usage_mean=sum(kv) / len(kv) if kv else None,
+        kv_usage_max=max(kv) if kv else None,
+    )
+
+
+async def scrape(
+    targets: Sequence[Target],
+    *,
+    limits: Limits = Limits(),
+    allowed_networks: Sequence[Network] = (),
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> dict[str, Sample | Skipped]:
+    """Read all targets at once; every replica is in the answer, which comes within `limits.seconds_in_all`.
+
+    `allowed_networks`: addresses that are read although they are refused by default (address.py)."""
+    slots = asyncio.Semaphore(limits.connections)
+    connector = aiohttp.TCPConnector(limit=limits.connections, resolver=CheckedResolver(allowed_networks), force_close=True)
+    async with aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False, headers=ACCEPT
+    ) as session:
+        reader = _Reader(session, limits, allowed_networks, now)
+        tasks = {target.replica: asyncio.create_task(reader.read(target, slots)) for target in _shuffled(targets)}
+        if not tasks:
+            return {}
+        await asyncio.wait(tasks.values(), timeout=limits.seconds_in_all)
+        results = {replica: _outcome(task, limits) for replica, task in tasks.items()}
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+    return results
+
+
+def in_flight(url: str, *, allowed_networks: Sequence[Network] = ()) -> int | None:
+    """One engine's requests in flight, for callers without an event loop; None where it cannot be known."""
+    result = asyncio.run(scrape([Target(replica="", url=url)], allowed_networks=allowed_networks))[""]
+    return result.in_flight if isinstance(result, Sample) else None
+
+
+class _Unreadable(Exception):
+    """A sentence: why an answer cannot be used."""
+
+
+class _Reader:
+    def __init__(
+        self, session: aiohttp.ClientSession, limits: Limits, allowed: Sequence[Network], now: Callable[[], datetime]
+    ) -> None:
+        self._session = session
+        self._limits = limits
+        self._allowed = allowed
+        self._now = now
+
+    async def read(self, target: Target, slots: asyncio.Semaphore) -> Sample | Skipped:
+        async with slots:
+            try:
+                async with asyncio.timeout(self._limits.seconds_each):
+                    text = await self._get(metrics_url(target.url))
+            except Exception as error:
+                return Skipped(_sentence(error, self._limits))
+        return self._sample(text)
+
+    async def _get(self, url: str) -> str:
+        answer = await self._get_once(url)
+        if isinstance(answer, _Redirect):
+            answer = await self._get_once(answer.url)
+        if isinstance(answer, _Redirect):
+            raise _Unreadable("Redirects twice.")
+        return answer
+
+    async def _get_once(self, url: str) -> str | _Redirect:
+        if fault := literal_fault(urlsplit(url).hostname or "", self._allowed):
+            raise _Unreadable(fault)
+        async with self._session.get(url, allow_redirects=False) as response:
+            if response.status in (301, 302, 303, 307, 308):
+                return _Redirect(_same_host(url, response.headers.get("Location", "")))
+            if response.status != 200:
+                raise _Unreadable(f"Answered with status {response.status}.")
+            if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise _Unreadable("Answered compressed, which was not asked for.")
+            return await self._text(response)
+
+    async def _text(self, response: aiohttp.ClientResponse) -> str:
+        body = bytearray()
+        async for chunk in response.content.iter_any():
+            body += chunk
+            if len(body) > self._limits.answer_bytes:
+                raise _Unreadable(f"Answered with more than {self._limits.answer_bytes} bytes.")
+        return body.decode("utf-8", "replace")
+
+    def _sample(self, text: str) -> Sample | Skipped:
+        reading = read_engine(text)
+        if reading.engine is None:
+            html = text.lstrip()[:1] == "<"
+            return Skipped("Answered HTML instead of metrics." if html else "Answered without a known engine's metrics.")
+        return Sample(in_flight=reading.in_flight, sampled_at=self._now(), output_tokens_total=reading.output_tokens_total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Redirect:
+    url: str
+
+
+def _same_host(url: str, location: str) -> str:
+    """Where a redirect leads, if it stays on the host and port it came from."""
+    target = urljoin(url, location)
+    if not location or urlsplit(target)[:2] != urlsplit(url)[:2]:
+        raise _Unreadable("Redirects to another host, which is not followed.")
+    return target
+
+
+def _shuffled(targets: Sequence[Target]) -> list[Target]:
+    """In another order each time, so that a crowd of hanging engines does not always hide the same others."""
+    once = [*{target.replica: target for target in targets}.values()]
+    return random.sample(once, len(once))
+
+
+def _outcome(task: asyncio.Task[Sample | Skipped], limits: Limits) -> Sample | Skipped:
+    if task.done():
+        return task.result()
+    task.cancel()
+    return Skipped(f"Not read: all readings together may take {limits.seconds_in_all:g} s.")
+
+
+def _sentence(error: Exception, limits: Limits) -> str:
+    """What went wrong, in words of ours: an exception's own text may carry a URL with its secrets."""
+    if isinstance(error, _Unreadable):
+        return str(error)
+    refused = _refused(error)
+    if refused is not None:
+        return str(refused)
+    if isinstance(error, TimeoutError):
+        return f"No complete answer within {limits.seconds_each:g} s."
+    if isinstance(error, aiohttp.InvalidURL | ValueError):
+        return "Its URL is not valid."
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "Its host name does not resolve."
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"Cannot be connected to ({error.os_error.strerror or 'no route'})."
+    return f"The answer broke off or is no HTTP ({type(error).__name__})."
+
+
+def _refused(error: BaseException | None) -> RefusedAddress | None:
+    """The refusal behind an error: aiohttp wraps what its resolver raises."""
+    for _ in range(5):
+        if error is None or isinstance(error, RefusedAddress):
+            return error
+        error = getattr(error, "os_error", None) or error.__cause__
+    return None
+
+
+def _answers(names: EngineNames, exposition: Exposition) -> bool:
+    quantities = (names.running, names.waiting)
+    return any(term.name in exposition.series for quantity in quantities for terms in quantity for term in terms)
+
+
+def _count(quantity: Quantity, exposition: Exposition, most: int = MAX_REQUESTS) -> int | None:
+    """The first alternative that is there, added up; None where none is, or a part of it is no whole number from 0 on."""
+    terms = _present(quantity, exposition)
+    if terms is None:
+        return None
+    total = 0
+    for term in terms:
+        for value in _values(term, exposition):
+            if not (math.isfinite(value) and 0 <= value <= most and value == int(value)):
+                return None
+            total += term.sign * int(value)
+    return min(max(total, 0), most)
+
+
+def _kv_usage(names: EngineNames, exposition: Exposition) -> list[float]:
+    used, total = _present(names.kv_usage, exposition), _present(names.kv_total, exposition)
+    if used is None:
+        return []
+    shares = _values(used[0], exposition)
+    if total is not None:
+        whole = sum(_values(total[0], exposition))
+        shares = [sum(shares) / whole] if whole else []
+    return [share for share in shares if math.isfinite(share) and share >= 0]
+
+
+def _present(quantity: Quantity, exposition: Exposition) -> tuple[Term, ...] | None:
+    for terms in quantity:
+        if all(term.optional or _values(term, exposition) for term in terms):
+            return terms
+    return None
+
+
+def _values(term: Term, exposition: Exposition) -> list[float]:
+    """The term's values, one a group of ranks that repeat each other (the largest; NaN stays)."""
+    groups: dict[Labels, list[float]] = {}
+    for labels, value in exposition.series.get(term.name, {}).items():
+        if _carries(labels, term.labels):
+            groups.setdefault(tuple(pair for pair in labels if pair[0] not in COPY_LABELS), []).append(value)
+    return [_largest(values) for values in groups.values()]
+
+
+def _carries(labels: Labels, wanted: Mapping[str, str]) -> bool:
+    return all(pair in labels for pair in wanted.items())
+
+
+def _largest(values: Iterable[float]) -> float:
+    found = [*values]
+    return math.nan if any(math.isnan(value) for value in found) else max(found)

@@ -1,0 +1,158 @@
+"""The newest reading of every replica, in Redis: written by the scraping task, read by the pass (`MetricSource`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from capacity.ports import Sample
+from capacity.sources.engines import Skipped
+
+KEEP = timedelta(hours=1)  # far beyond any window in which a sample is still good
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why the last reading of a replica failed, and when."""
+
+    reason: str
+    at: datetime
+
+
+class LoadStore:
+    """Two hashes a pool, replica → JSON: the last good sample and the last failure. Entries older than an hour go with each write."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    def write(self, pool: str, readings: Mapping[str, Sample | Skipped], now: datetime) -> bool:
+        """Record a round of readings; False where Redis did not take them.
+
+        A failure leaves the last good sample in place: it ages, and whoever reads it judges its age."""
+        samples = {name: _sample_json(found) for name, found in readings.items() if isinstance(found, Sample)}
+        failures = {name: _failure_json(found, now) for name, found in readings.items() if isinstance(found, Skipped)}
+        try:
+            old_samples = self._old(_loads_key(pool), "sampled_at", now)
+            old_failures = self._old(_failures_key(pool), "at", now)
+            with self._redis.pipeline(transaction=True) as pipe:
+                _replace(pipe, _loads_key(pool), samples, gone=old_samples - samples.keys())
+                # A good reading ends a failure.
+                _replace(pipe, _failures_key(pool), failures, gone=(old_failures | samples.keys()) - failures.keys())
+                pipe.execute()
+        except RedisError:
+            return False
+        return True
+
+    def loads(self, pool: str) -> Mapping[str, Sample] | None:
+        """Replica → newest good sample, however old within the hour; None where Redis cannot be read."""
+        rows = self._rows(_loads_key(pool))
+        if rows is None:
+            return None
+        return {name: sample for name, row in rows.items() if (sample := _sample(row)) is not None}
+
+    def failures(self, pool: str) -> Mapping[str, Failure] | None:
+        """Replica → why its last reading failed, for those whose last reading failed; None where Redis cannot be read."""
+        rows = self._rows(_failures_key(pool))
+        if rows is None:
+            return None
+        return {name: failure for name, row in rows.items() if (failure := _failure(row)) is not None}
+
+    def _rows(self, key: str) -> dict[str, object] | None:
+        try:
+            return read_rows(self._redis, key)
+        except RedisError:
+            return None
+
+    def _old(self, key: str, field: str, now: datetime) -> set[str]:
+        return {name for name, row in read_rows(self._redis, key).items() if not _newer(row, field, now - KEEP)}
+
+
+def read_rows(redis: Redis, key: str) -> dict[str, object]:
+    """A hash of JSON values; a value that is no JSON is None."""
+    found: Any = redis.hgetall(key)
+    return {as_text(name): _document(row) for name, row in found.items()}
+
+
+def as_text(value: str | bytes) -> str:
+    """Redis's answer as text, whether or not the client decodes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def read_time(value: object) -> datetime | None:
+    """An ISO time with its offset; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return None if found.tzinfo is None else found
+
+
+def _replace(pipe: Any, key: str, rows: Mapping[str, str], *, gone: set[str]) -> None:
+    if gone:
+        pipe.hdel(key, *gone)
+    if rows:
+        pipe.hset(key, mapping=dict(rows))
+        pipe.expire(key, KEEP)
+
+
+def _loads_key(pool: str) -> str:
+    return f"llmgw:loads:{pool}"
+
+
+def _failures_key(pool: str) -> str:
+    return f"llmgw:load-failures:{pool}"
+
+
+def _sample_json(sample: Sample) -> str:
+    return json.dumps(
+        {
+            "in_flight": sample.in_flight,
+            "sampled_at": sample.sampled_at.isoformat(),
+            "output_tokens_total": sample.output_tokens_total,
+        }
+    )
+
+
+def _failure_json(skipped: Skipped, now: datetime) -> str:
+    return json.dumps({"reason": skipped.reason, "at": now.isoformat()})
+
+
+def _sample(row: object) -> Sample | None:
+    sampled_at = read_time(row.get("sampled_at")) if isinstance(row, dict) else None
+    if not isinstance(row, dict) or sampled_at is None:
+        return None
+    return Sample(
+        in_flight=_whole(row.get("in_flight")), sampled_at=sampled_at, output_tokens_total=_whole(row.get("output_tokens_total"))
+    )
+
+
+def _failure(row: object) -> Failure | None:
+    at = read_time(row.get("at")) if isinstance(row, dict) else None
+    if not isinstance(row, dict) or at is None:
+        return None
+    return Failure(reason=str(row.get("reason")), at=at)
+
+
+def _newer(row: object, field: str, than: datetime) -> bool:
+    at = read_time(row.get(field)) if isinstance(row, dict) else None
+    return at is not None and at > than
+
+
+def _document(row: str | bytes) -> object:
+    try:
+        document: object = json.loads(row)
+    except ValueError:
+        return None
+    return document
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
