@@ -41,7 +41,9 @@ class LastGood(Generic[T]):
     Askers from several threads share one read: the later ones wait for it and take its answer.
     """
 
-    def __init__(self, load: Callable[[T | None], T], keeper: Keeper[T] | None = None, refresh_seconds: int = REFRESH_SECONDS) -> None:
+    def __init__(
+        self, load: Callable[[T | None], T], keeper: Keeper[T] | None = None, refresh_seconds: int = REFRESH_SECONDS
+    ) -> None:
         self._load = load
         self._keeper = keeper
         self._refresh = timedelta(seconds=refresh_seconds)

@@ -1,0 +1,279 @@
+"""What the hosts report, laid over what is known: which replicas there are, in which state, and what has changed.
+
+Pure: reports and rows in, an `Observed` out. The reconciler writes the changes; nothing here decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from .ports import NodeReport, ReplicaReport
+
+Intent = Literal["", "start", "undrain", "drain", "cancel"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A replica as its row has it. `intent` is what was asked of its host and has not been seen done."""
+
+    name: str
+    model: str
+    profile: str
+    nodes: tuple[str, ...]
+    state: str
+    since: datetime
+    intent: str = ""
+    intent_at: datetime | None = None
+    was_seen: bool = False
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """A replica that holds hardware, in the state the plan must count with."""
+
+    name: str
+    model: str
+    profile: str
+    nodes: tuple[str, ...]
+    state: str
+    since: datetime
+    url: str = ""
+    devices: tuple[str, ...] = ()
+    generation: int = 0
+    is_silent: bool = False
+    intent: str = ""  # still open: ask again
+    reported: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """A replica that ended. `failed_start`: before it was ever ready; `exited`: by itself, after it had been."""
+
+    name: str
+    message: str
+    failed_start: bool = False
+    exited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSight:
+    """How a node is seen. `resources` are the offered units less those held by replicas that nobody knows."""
+
+    name: str
+    resources: Mapping[str, int]
+    foreign: Mapping[str, int]
+    labels: Mapping[str, str]
+    reported_at: datetime | None
+    is_ready: bool
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    nodes: Mapping[str, NodeSight]
+    present: tuple[Present, ...]
+    gone: tuple[Gone, ...]
+    problems: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownNode:
+    name: str
+    resources: Mapping[str, int]
+    reported_at: datetime | None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a host may be silent, and how long an unseen start is asked for again."""
+
+    node_silent_seconds: int
+    node_lost_seconds: int
+    forget_start_seconds: int = 120
+
+
+def observe(
+    known: Sequence[Known],
+    nodes: Sequence[KnownNode],
+    reports: Sequence[NodeReport],
+    profiles: Iterable[tuple[str, str]],
+    patience: Patience,
+    now: datetime,
+) -> Observed:
+    """Merges rows and reports. `profiles`: the (model, profile) pairs that exist; a reported replica of another one
+    is left alone, and its units are taken off what its node offers."""
+    exists = set(profiles)
+    by_node = {report.node: report for report in reports}
+    sights = {node.name: sight(node, by_node.get(node.name), patience, now) for node in nodes}
+    reported = {replica.name: (replica, report) for report in reports if report.node in sights for replica in report.replicas}
+    by_name = {row.name: row for row in known}
+    present: list[Present] = []
+    gone: list[Gone] = []
+    problems = [problem for node in sights.values() if (problem := node_problem(node))]
+    for name, (replica, report) in reported.items():
+        place_reported(name, replica, report, by_name.get(name), exists, sights, present, gone, problems)
+    for row in known:
+        if row.name not in reported:
+            place_unreported(row, by_node, sights, patience, now, present, gone)
+    return Observed(nodes=sights, present=tuple(present), gone=tuple(gone), problems=tuple(problems))
+
+
+def sight(node: KnownNode, report: NodeReport | None, patience: Patience, now: datetime) -> NodeSight:
+    """A node never heard of is typed in by a person: ready, with the units that were written down."""
+    at = report.at if report else node.reported_at
+    silent_for = timedelta(0) if at is None else now - at
+    return NodeSight(
+        name=node.name,
+        resources=dict(report.resources) if report else dict(node.resources),
+        foreign=dict(report.foreign) if report else {},
+        labels={**(report.labels if report else {}), **node.labels},
+        reported_at=at,
+        is_ready=silent_for < timedelta(seconds=patience.node_silent_seconds),
+        is_lost=silent_for >= timedelta(seconds=patience.node_lost_seconds),
+    )
+
+
+def node_problem(node: NodeSight) -> Mapping[str, str] | None:
+    if node.is_ready:
+        return None
+    since = f"{node.reported_at:%H:%M:%S} UTC" if node.reported_at else "ever"
+    if node.is_lost:
+        return {
+            "code": "node_lost",
+            "subject": f"node:{node.name}",
+            "detail": f"no report since {since}; its replicas are replaced",
+        }
+    return {
+        "code": "node_silent",
+        "subject": f"node:{node.name}",
+        "detail": f"no report since {since}; its replicas are left alone",
+    }
+
+
+def place_reported(
+    name: str,
+    replica: ReplicaReport,
+    report: NodeReport,
+    row: Known | None,
+    exists: set[tuple[str, str]],
+    sights: dict[str, NodeSight],
+    present: list[Present],
+    gone: list[Gone],
+    problems: list[Mapping[str, str]],
+) -> None:
+    if replica.state == "exited":
+        if row:
+            gone.append(ended(name, replica, row))
+        return
+    node = sights[report.node]
+    if row is None and (replica.model, replica.profile) not in exists:
+        sights[report.node] = without_units(node, replica)
+        problems.append(
+            {
+                "code": "invalid_row",
+                "subject": f"replica:{name}",
+                "detail": f"runs on {report.node}, but nobody has a model “{replica.model}” with a profile “{replica.profile}”",
+            }
+        )
+        return
+    if not node.is_lost:
+        present.append(overlay(seen(replica, node), row))
+
+
+def ended(name: str, replica: ReplicaReport, row: Known) -> Gone:
+    asked = row.intent in {"drain", "cancel"} or row.state == "draining"
+    return Gone(
+        name=name,
+        message=replica.message,
+        failed_start=not asked and not replica.was_ready,
+        exited=not asked and replica.was_ready,
+    )
+
+
+def without_units(node: NodeSight, replica: ReplicaReport) -> NodeSight:
+    left = max(0, node.resources.get(replica.resource, 0) - replica.units)
+    return replace(node, resources={**node.resources, replica.resource: left})
+
+
+def seen(replica: ReplicaReport, node: NodeSight) -> Present:
+    return Present(
+        name=replica.name,
+        model=replica.model,
+        profile=replica.profile,
+        nodes=replica.nodes,
+        state=replica.state,
+        since=replica.since,
+        url=replica.url or "",
+        devices=replica.devices,
+        generation=replica.generation,
+        is_silent=not node.is_ready,
+    )
+
+
+def overlay(replica: Present, row: Known | None) -> Present:
+    """What was asked for counts as done from the moment it was recorded, so that it is not decided twice."""
+    if row is None or not row.intent:
+        return replica
+    since = row.intent_at or replica.since
+    if row.intent in {"drain", "cancel"} and replica.state != "draining":
+        return replace(replica, state="draining", since=since, intent=row.intent)
+    if row.intent == "undrain" and replica.state == "draining":
+        return replace(replica, state="ready", since=since, intent=row.intent)
+    return replica
+
+
+def place_unreported(
+    row: Known,
+    by_node: Mapping[str, NodeReport],
+    sights: Mapping[str, NodeSight],
+    patience: Patience,
+    now: datetime,
+    present: list[Present],
+    gone: list[Gone],
+) -> None:
+    """A row that no report has: not yet there, not heard of because its host is silent, or gone."""
+    hosts = [sights[name] for name in row.nodes if name in sights]
+    if any(host.is_lost for host in hosts):
+        return
+    silent = any(not host.is_ready for host in hosts)
+    forgotten = not row.was_seen and now - (row.intent_at or row.since) >= timedelta(seconds=patience.forget_start_seconds)
+    waits = waits_for_report(row, by_node) or (row.intent == "start" and not row.was_seen)
+    if silent or (waits and not forgotten):
+        present.append(unreported(row, is_silent=silent))
+    else:
+        gone.append(missing(row))
+
+
+def missing(row: Known) -> Gone:
+    asked = row.intent in {"drain", "cancel"} or row.state == "draining"
+    if not row.was_seen:
+        return Gone(name=row.name, message="" if asked else "it never came up on its host", failed_start=not asked)
+    return Gone(name=row.name, message="" if asked else "its host no longer has it", exited=not asked)
+
+
+def waits_for_report(row: Known, by_node: Mapping[str, NodeReport]) -> bool:
+    """No host of it has reported since it was asked for (or ever)."""
+    asked_at = row.intent_at or row.since
+    reports = [by_node[name] for name in row.nodes if name in by_node]
+    return not reports or any(report.at <= asked_at for report in reports)
+
+
+def unreported(row: Known, *, is_silent: bool) -> Present:
+    state = "draining" if row.intent in {"drain", "cancel"} else row.state
+    return Present(
+        name=row.name,
+        model=row.model,
+        profile=row.profile,
+        nodes=row.nodes,
+        state=state,
+        since=row.intent_at or row.since if state == "draining" else row.since,
+        url=row.url,
+        is_silent=is_silent,
+        intent=row.intent,
+        reported=False,
+    )
