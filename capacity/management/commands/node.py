@@ -1,0 +1,89 @@
+"""`manage.py node NAME --pool POOL`: this host's worker. Engines outlive it; it never touches the database."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import redis
+from celery import current_app
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from capacity.drivers.wire import queue_of
+from capacity.node import options
+from capacity.node.agent import Identity, NodeAgent
+from capacity.node.flights import in_flight
+from capacity.node.inventory import Hardware
+from capacity.node.record import AnotherWorker, Store
+from capacity.node.reporter import Reporter
+from capacity.node.serving import serve
+from capacity.node.start import Place
+from capacity.node.templates import InvalidTemplates, template_source
+
+REDIS_TIMEOUT_SECONDS = 2
+
+
+class Command(BaseCommand):
+    help = "Run this host's node worker: start, watch, drain and report engines of one pool."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        options.add_arguments(parser)
+
+    def handle(self, **given: Any) -> None:
+        # Celery runs Django's checks in each worker, and some of those ask the database, which may be far from this host.
+        os.environ["CELERY_SKIP_CHECKS"] = "1"
+        agent = _agent(given)
+        stop = threading.Event()
+        thread = threading.Thread(target=agent.run, args=(stop,), name="node-agent")
+        serve(agent)
+        thread.start()
+        try:
+            current_app.worker_main(_worker_arguments(given["name"]))
+        finally:
+            serve(None)
+            stop.set()
+            agent.wake()
+            thread.join()
+            if given["end_engines_on_stop"]:
+                agent.end_all(threading.Event().wait)
+            agent.close()
+
+
+def _worker_arguments(name: str) -> list[str]:
+    # One thread: orders are done in the order they came, so that none is refused for a later one that overtook it.
+    return [
+        "worker", "--pool", "threads", "--concurrency", "1", "--queues", queue_of(name), "--hostname", f"node@{name}",
+        "--without-gossip", "--without-mingle", "--loglevel", "WARNING",
+    ]  # fmt: skip
+
+
+def _agent(given: dict[str, Any]) -> NodeAgent:
+    name = given["name"]
+    templates = template_source(Path(given["templates"]) if given["templates"] else None)
+    try:
+        templates()
+        store = Store(Path(given["state"] or settings.VAR / "node" / name).absolute())
+        return NodeAgent(
+            identity=Identity(node=name, pool=given["pool"], labels=dict(given["label"])),
+            store=store,
+            templates=templates,
+            hardware=Hardware(typed=dict(given["resource"])),
+            place=Place(address=given["address"], ports=given["ports"]),
+            reporter=Reporter(_redis()),
+            in_flight=in_flight,
+        )
+    except (InvalidTemplates, AnotherWorker, ValueError) as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename} cannot be used: {error.strerror}.") from error
+
+
+def _redis() -> redis.Redis:
+    return redis.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=REDIS_TIMEOUT_SECONDS, socket_connect_timeout=REDIS_TIMEOUT_SECONDS
+    )
