@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
+from capacity.command_line import OneLineParser, refuse, say
 from capacity.simulator.options import EngineOptions, add_arguments, options_of
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{one_sentence(message)}\n")
-
-
 def main(argv: Sequence[str]) -> int:
-    parser = _Parser(prog="capacity.simulator", description="A simulated inference engine.", allow_abbrev=False)
+    parser = OneLineParser("capacity.simulator", "A simulated inference engine.")
     add_arguments(parser)
     try:
-        return run(options_of(parser.parse_args(argv)))
+        options = options_of(parser.parse_args(argv))
     except ValueError as wrong:
-        parser.error(str(wrong))
+        refuse(str(wrong))
+    return run(options)
 
 
 def run(options: EngineOptions) -> int:
@@ -30,20 +25,8 @@ def run(options: EngineOptions) -> int:
     from capacity.simulator.server import serve  # bad options are answered before the HTTP library is loaded
 
     try:
-        asyncio.run(serve(options, _say))
+        asyncio.run(serve(options, say))
     except OSError as failed:
         sys.stderr.write(f"Cannot listen on {options.host} port {options.port}: {failed.strerror or failed}.\n")
         return 1
     return 0
-
-
-def one_sentence(message: str) -> str:
-    """argparse's message without its "argument --x:" in front where ours follows, and with a full stop."""
-    head, separator, rest = message.partition(": ")
-    text = rest if separator and head.startswith("argument ") and rest.endswith(".") else message
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

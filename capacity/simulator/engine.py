@@ -20,6 +20,7 @@ from capacity.simulator.options import EngineOptions
 
 # Jitter only ever shortens, so that the stated times are bounds at and under the capacity. One per cent a token keeps one
 # request too many visible up to capacities of about 200.
+TTFT_MARGIN = 0.03  # for the way to the client and back
 TTFT_JITTER = 0.10
 TPOT_JITTER = 0.01
 
@@ -135,7 +136,7 @@ class Engine:
     def _start(self, stream: Stream) -> None:
         stream.state = "running"
         self._running.add(stream)
-        first = self.options.ttft_seconds * (1 - TTFT_JITTER * self._random.random())
+        first = self.options.ttft_seconds * (1 - TTFT_MARGIN - TTFT_JITTER * self._random.random())
         stream.token_virtual_seconds = self.options.tpot_seconds * (1 - TPOT_JITTER * self._random.random())
         stream.first_virtual = self._virtual + first
         self._push(stream.first_virtual, FIRST, stream)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+_UNFIT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 MAX_RUNNING_PER_CAPACITY = 4  # as engines admit more requests than they serve within an objective
 
 
@@ -93,6 +95,6 @@ def _decimal(name: str, low: float, high: float) -> Callable[[str], float]:
 
 
 def _name(text: str) -> str:
-    if not text.strip() or len(text) > 200 or not text.isprintable():
-        raise argparse.ArgumentTypeError("model is a printable name of 1 to 200 characters.")
+    if not text.strip() or len(text) > 200 or _UNFIT.search(text):
+        raise argparse.ArgumentTypeError("model is a name of 1 to 200 characters without control characters.")
     return text

@@ -10,7 +10,7 @@ too, and one in the future counts as just now.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,10 +21,13 @@ from capacity.sources.store import read_time
 MAX_ENTRIES = 10_000
 MAX_NAME_CHARACTERS = 200
 MAX_COUNT = 10**12
+MAX_FAULTS = 100
 MAX_AGE_SECONDS = 10 * 365 * 86_400
 
+_UNFIT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # control characters, and halves of characters that no store takes
 _KEYS = frozenset({"source", "replicas", "models"})
 _MODEL_KEYS = frozenset({"held", "last_arrival_at", "last_arrival_seconds_ago"})
+_NAME = f"1 to {MAX_NAME_CHARACTERS} characters without control characters"
 _WHOLE = f"must be a whole number from 0 to {MAX_COUNT}."
 
 
@@ -43,11 +46,11 @@ class InvalidPush(Exception):
 
 
 def parse_push(document: object, now: datetime) -> Push:
-    """Check a push received at `now`; InvalidPush carries every fault."""
+    """Check a push received at `now`; InvalidPush carries the faults, the first hundred of them."""
     faults: list[Fault] = []
     push = _push(document, now, faults)
     if faults:
-        raise InvalidPush(tuple(faults))
+        raise InvalidPush(tuple(faults[:MAX_FAULTS]))
     return push
 
 
@@ -56,7 +59,7 @@ def _push(document: object, now: datetime, faults: list[Fault]) -> Push:
     _refuse_unknown(rows, _KEYS, "$", faults)
     source = rows.get("source")
     if not _is_name(source):
-        faults.append(Fault("$.source", f"is required: a name of 1 to {MAX_NAME_CHARACTERS} characters."))
+        faults.append(Fault("$.source", f"is required: {_NAME}."))
     replicas = _named(rows.get("replicas", {}), "$.replicas", faults)
     models = _named(rows.get("models", {}), "$.models", faults)
     return Push(
@@ -106,9 +109,8 @@ def _named(value: object, path: str, faults: list[Fault]) -> Mapping[str, object
     if len(rows) > MAX_ENTRIES:
         faults.append(Fault(path, f"has {len(rows)} entries, at most {MAX_ENTRIES} are taken."))
         return {}
-    wrong = [name for name in rows if not _is_name(name)]
-    faults += [Fault(path, f"has a name that is not 1 to {MAX_NAME_CHARACTERS} characters: {name[:40]!r}.") for name in wrong]
-    return {name: row for name, row in rows.items() if name not in wrong} if wrong else rows
+    faults += [Fault(path, f"has a name that is not {_NAME}: {name[:40]!r}.") for name in rows if not _is_name(name)]
+    return rows
 
 
 def _refuse_unknown(row: Mapping[str, object], known: frozenset[str], path: str, faults: list[Fault]) -> None:
@@ -117,12 +119,12 @@ def _refuse_unknown(row: Mapping[str, object], known: frozenset[str], path: str,
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and len(value) <= MAX_NAME_CHARACTERS and value.isprintable()
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= MAX_NAME_CHARACTERS and not _UNFIT.search(value)
 
 
 def _whole(value: object, path: str, faults: list[Fault]) -> int:
-    number = not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
-    if number and isinstance(value, int | float) and 0 <= value <= MAX_COUNT and value == int(value):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and 0 <= value <= MAX_COUNT and value == int(value):
         return int(value)
     faults.append(Fault(path, _WHOLE))
     return 0

@@ -26,7 +26,9 @@ class Failure:
 
 
 class LoadStore:
-    """Two hashes a pool, replica → JSON: the last good sample and the last failure. Entries older than an hour go with each write."""
+    """Two hashes a pool, replica → JSON: the last good sample and the last failure.
+
+    Each write drops entries older than an hour: those of replicas that are gone."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis

@@ -2,11 +2,12 @@
 
 import argparse
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from capacity.simulator.command import one_sentence, run
+from capacity.command_line import refuse
+from capacity.simulator.command import run
 from capacity.simulator.options import add_arguments, options_of
 
 
@@ -17,7 +18,7 @@ class Command(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, allow_abbrev=False, **kwargs)
         if self._called_from_command_line:
-            parser.error = _refuse  # type: ignore[method-assign]
+            parser.error = refuse  # type: ignore[method-assign]
         return parser
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -27,10 +28,5 @@ class Command(BaseCommand):
         try:
             chosen = options_of(argparse.Namespace(**options))
         except ValueError as wrong:
-            _refuse(str(wrong))
+            refuse(str(wrong))
         sys.exit(run(chosen))
-
-
-def _refuse(message: str) -> NoReturn:
-    sys.stderr.write(f"{one_sentence(message)}\n")
-    sys.exit(2)
