@@ -1,0 +1,25 @@
+"""The only writers of the catalogue: forms, API and commands call these, with who did it and why.
+
+Refusals are `ValidationError` with a dict field → sentences (`__all__` where no field is to blame).
+Warnings come back as sentences.
+"""
+
+from quotas.services import Conflict, check, exclusive, quota_delete, quota_save, version_of
+
+from . import rules as rules
+from .edits import delete, model_mode, model_wake, node_cordon, pool_create, save
+
+__all__ = [
+    "Conflict",
+    "check",
+    "delete",
+    "exclusive",
+    "model_mode",
+    "model_wake",
+    "node_cordon",
+    "pool_create",
+    "quota_delete",
+    "quota_save",
+    "save",
+    "version_of",
+]

@@ -1,0 +1,183 @@
+"""Rules across rows: what is refused, what is warned of, and what a save completes. Called by `quotas.services.check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+
+from quotas.models import CapacityQuota, Pool
+from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
+
+from ..models import LanguageModel, Measurement, Node, Profile, Replica
+from .floors import floor_units
+
+PRICE = ("resource", "units", "hosts")
+
+
+def present(**where: object) -> QuerySet[Replica]:
+    return Replica.objects.filter(gone_at__isnull=True, **where)
+
+
+# --- saves --------------------------------------------------------------------------------------------------------
+@rule_for(Profile)
+def keep_the_price_of_what_runs(profile: Profile, stored: Profile | None, findings: Findings) -> None:
+    if stored is None:
+        return
+    if profile.model_id != stored.model_id:
+        findings.refuse("model", f"A profile stays with its model ({stored.model}); make a new one for another.")
+    changed = [field for field in PRICE if getattr(profile, field) != getattr(stored, field)]
+    running = present(profile=stored).count() if changed else 0
+    for field in changed if running else []:
+        findings.refuse(
+            field,
+            f"{running} replicas of {stored} exist and hold {stored.units} × {stored.resource} on each of {stored.hosts} hosts: "
+            "make a new profile and retire this one.",
+        )
+
+
+@rule_for(LanguageModel)
+def keep_the_pool_of_what_runs(model: LanguageModel, stored: LanguageModel | None, findings: Findings) -> None:
+    if stored is None or model.pool_id == stored.pool_id:
+        return
+    running = present(model=stored).count()
+    if running:
+        findings.refuse("pool", f"{running} replicas run in {stored.pool}: set max_replicas to 0 and wait until they are gone.")
+
+
+@rule_for(Node)
+def keep_the_place_of_what_runs(node: Node, stored: Node | None, findings: Findings) -> None:
+    if stored is None:
+        return
+    for field in ("name", "pool_id"):
+        if getattr(node, field) != getattr(stored, field) and replicas_on(stored):
+            findings.refuse(field.removesuffix("_id"), f"Replicas run on {stored}: cordon it and wait until they have moved.")
+
+
+@rule_for(Node)
+def keep_what_the_host_reports(node: Node, stored: Node | None, findings: Findings) -> None:
+    if stored is None or stored.reported_at is None or node.resources == stored.resources:
+        return
+    # a report may have come between reading and saving: it is never written over
+    if node.reported_at == stored.reported_at:
+        findings.warn(f"{stored} reports its own resources; the typed ones are left out.")
+    node.resources = stored.resources
+
+
+@rule_for(Measurement)
+def keep_the_profile_of_the_evidence(measurement: Measurement, stored: Measurement | None, findings: Findings) -> None:
+    if stored is not None and measurement.profile_id != stored.profile_id:
+        findings.refuse("profile", f"This was measured on {stored.profile}; write another measurement for another profile.")
+
+
+@rule_for(Measurement)
+def typed_in_is_assumed(measurement: Measurement, stored: Measurement | None, findings: Findings) -> None:
+    """Without a sweep's stages, or with other numbers than they gave, it is good for adding and never for removing."""
+    if has_stages(measurement) and not _numbers_retyped(measurement, stored):
+        return
+    if measurement.status != Measurement.Status.ASSUMED:
+        findings.warn("Typed in, not measured: stored as assumed. It lets replicas be added and never lets one be removed.")
+    measurement.status = Measurement.Status.ASSUMED
+
+
+@rule_for(Measurement)
+def accept_with_a_reason(measurement: Measurement, stored: Measurement | None, findings: Findings) -> None:
+    accepted = (
+        stored is not None and stored.status == Measurement.Status.STALE and measurement.status == Measurement.Status.CURRENT
+    )
+    if accepted and not getattr(measurement, "_change_reason", None):
+        findings.refuse("status", "Say why an outdated measurement is good again: give a reason.")
+
+
+def has_stages(measurement: Measurement) -> bool:
+    evidence = measurement.evidence
+    return isinstance(evidence, dict) and isinstance(evidence.get("stages"), list) and len(evidence["stages"]) > 0
+
+
+def _numbers_retyped(measurement: Measurement, stored: Measurement | None) -> bool:
+    if stored is None or measurement.evidence != stored.evidence:
+        return False
+    numbers = ("max_concurrency", "tokens_per_second")
+    return any(getattr(measurement, name) != getattr(stored, name) for name in numbers)
+
+
+@rule_for(CapacityQuota)
+def know_the_model(quota: CapacityQuota, stored: CapacityQuota | None, findings: Findings) -> None:
+    if not quota.target.startswith("model:"):
+        return
+    name = quota.target.removeprefix("model:")
+    if not LanguageModel.objects.filter(name=name, pool_id=quota.pool_id).exists():
+        findings.refuse("target", f"The pool {quota.pool} has no model “{name}”.")
+
+
+@rule_for(CapacityQuota)
+def warn_of_guarantees_beyond_capacity(quota: CapacityQuota, stored: CapacityQuota | None, findings: Findings) -> None:
+    if not quota.guarantee:
+        return
+    offered = [node.resources.get(quota.target) for node in Node.objects.filter(pool_id=quota.pool_id)]
+    known = [units for units in offered if isinstance(units, int)]
+    taken = Profile.objects.filter(model__pool_id=quota.pool_id, resource=quota.target).exists()
+    if not known and not taken:
+        findings.warn(f"No node of {quota.pool} offers {quota.target} and no profile takes it: the guarantee is for nothing yet.")
+    elif quota.guarantee > sum(known):
+        findings.warn(f"The guarantee of {quota.guarantee} is beyond the {sum(known)} units of {quota.target} in {quota.pool}.")
+
+
+@rule_for(CapacityQuota)
+def warn_of_floors_beyond_this(quota: CapacityQuota, stored: CapacityQuota | None, findings: Findings) -> None:
+    if quota.scope_id is not None and quota.guarantee is not None:
+        models = LanguageModel.objects.filter(scope_id=quota.scope_id, pool_id=quota.pool_id)
+        _warn_of_floors(models, quota, findings)
+
+
+@rule_for(LanguageModel)
+def warn_of_floors_beyond_guarantees(model: LanguageModel, stored: LanguageModel | None, findings: Findings) -> None:
+    if model.scope_id is None:
+        return
+    others = LanguageModel.objects.filter(scope_id=model.scope_id, pool_id=model.pool_id).exclude(pk=model.pk)
+    quotas = CapacityQuota.objects.filter(scope_id=model.scope_id, pool_id=model.pool_id, guarantee__isnull=False)
+    for quota in quotas.select_related("scope"):
+        _warn_of_floors([*others, model], quota, findings)
+
+
+def _warn_of_floors(models: Iterable[LanguageModel], quota: CapacityQuota, findings: Findings) -> None:
+    units = floor_units(models, quota.target)
+    if quota.guarantee is not None and units > quota.guarantee:
+        findings.warn(
+            f"The min_replicas of the models of {quota.scope} take {units} units of {quota.target}, beyond its guarantee of "
+            f"{quota.guarantee}: they may have to wait for room, and floors are never reclaimed."
+        )
+
+
+# --- deletes ------------------------------------------------------------------------------------------------------
+@delete_rule_for(LanguageModel)
+def refuse_with_replicas(model: LanguageModel, findings: Findings) -> None:
+    running = present(model=model).count()
+    if running:
+        findings.refuse("__all__", f"{running} replicas of {model} run: set max_replicas to 0 and wait until they are gone.")
+
+
+@delete_rule_for(Profile)
+def refuse_profile_with_replicas(profile: Profile, findings: Findings) -> None:
+    running = present(profile=profile).count()
+    if running:
+        findings.refuse("__all__", f"{running} replicas of {profile} run: retire the profile and wait until they are gone.")
+
+
+@delete_rule_for(Pool)
+def refuse_pool_in_use(pool: Pool, findings: Findings) -> None:
+    running = present(pool=pool).count()
+    if running:
+        findings.refuse("__all__", f"{running} replicas run in {pool}: set max_replicas of its models to 0 and wait.")
+
+
+@delete_rule_for(Node)
+def refuse_node_in_use(node: Node, findings: Findings) -> None:
+    running = replicas_on(node)
+    if running:
+        findings.refuse("__all__", f"{listed(running)} run on {node}: cordon it and wait until they have moved.")
+
+
+def replicas_on(node: Node) -> list[str]:
+    rows = present(pool_id=node.pool_id).values_list("name", "nodes")
+    return [name for name, nodes in rows if node.name in nodes]
