@@ -158,7 +158,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "capacity.api.errors.handle",
+    "EXCEPTION_HANDLER": "quotas.api.errors.handle",
 }
 REST_KNOX = {
     "SECURE_HASH_ALGORITHM": "hashlib.sha512",

@@ -1,0 +1,76 @@
+"""Who may see and do what, beyond `visible_to`: pools and nodes have no scope, gateways serve whole pools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from capacity.models import LanguageModel, Node
+from capacity.querysets import seen_scopes
+from quotas.api.errors import bad_request, not_found
+from quotas.models import Membership, Pool, User
+from quotas.querysets import subtree
+
+
+def serves_pools(user: User) -> bool:
+    """Operators, and the service accounts with which gateways sign in: they see where every model of a pool may be sent."""
+    return user.may_operate or user.is_service
+
+
+def visible_pools(user: User) -> QuerySet[Pool]:
+    """All for operators and admins, else those in which a scope of theirs has a model or a quota."""
+    if user.sees_everything:
+        return Pool.objects.all()
+    scopes = seen_scopes(user)
+    return Pool.objects.filter(Q(models__scope_id__in=scopes) | Q(quotas__scope_id__in=scopes)).distinct()
+
+
+def visible_nodes(user: User) -> QuerySet[Node]:
+    """Hardware belongs to no scope: operators and admins see it."""
+    return Node.objects.all() if user.sees_everything else Node.objects.none()
+
+
+def asked_pool(request: Any) -> Pool:
+    """The pool of `?pool=`; without it the only one there is. 404 for a foreign or unknown one."""
+    name = request.query_params.get("pool")
+    pools = Pool.objects.all() if serves_pools(request.user) else visible_pools(request.user)
+    if name:
+        found = None if "\0" in name else pools.filter(name=name).first()
+        if found is None:
+            raise not_found()
+        return found
+    candidates = list(pools[:2])
+    if len(candidates) != 1:
+        raise bad_request("Say which pool: ?pool=NAME.", "pool")
+    return candidates[0]
+
+
+def may_wake(user: User, model: LanguageModel) -> bool:
+    """Operators, gateways, and managers of the model's scope or of one above it."""
+    if serves_pools(user):
+        return True
+    managed = user.memberships.filter(role=Membership.Role.MANAGER).values_list("scope_id", flat=True)
+    return model.scope_id in subtree(managed)
+
+
+def model_of(models: QuerySet[LanguageModel], name: str) -> LanguageModel:
+    """The model of that name, else the one that serves under it; 404 where there is none among `models`."""
+    if "\0" in name:
+        raise not_found()
+    if found := models.filter(name=name).first():
+        return found
+    key = canonical_names(models).get(name)
+    if key is None:
+        raise not_found()
+    return models.get(name=key)
+
+
+def canonical_names(models: QuerySet[LanguageModel]) -> dict[str, str]:
+    """Each name that a request may use → the model's own. Own names win over aliases, then the first by name."""
+    rows = list(models.order_by("name").values_list("name", "served_names"))
+    names = {name: name for name, _ in rows}
+    for name, aliases in rows:
+        for alias in aliases:
+            names.setdefault(alias, name)
+    return names

@@ -1,0 +1,140 @@
+"""The shapes of the verbs' requests and answers, for reading them and for the schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+from rest_framework import serializers
+
+from quotas.api.fields import UtcDateTimeField
+
+POOL = OpenApiParameter("pool", str, description="The pool; may be left out where there is only one.")
+
+
+class ErrorDetail(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    fields = serializers.DictField(child=serializers.ListField(child=serializers.CharField()))
+    request_id = serializers.CharField()
+
+
+class ErrorBody(serializers.Serializer[Any]):
+    error = ErrorDetail()
+
+
+class Reason(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=100, help_text="Why; kept in the history.")
+
+
+class Cordon(Reason):
+    schedulable = serializers.BooleanField(help_text="false: nothing new is placed, and what runs is moved away.")
+
+
+class Woken(serializers.Serializer[Any]):
+    model = serializers.CharField()
+    woken_at = UtcDateTimeField()
+
+
+class Moded(serializers.Serializer[Any]):
+    model = serializers.CharField()
+    mode = serializers.CharField()
+
+
+class Cordoned(serializers.Serializer[Any]):
+    node = serializers.CharField()
+    schedulable = serializers.BooleanField()
+
+
+class Endpoint(serializers.Serializer[Any]):
+    replica = serializers.CharField()
+    model = serializers.CharField()
+    url = serializers.CharField()
+    weight = serializers.IntegerField(min_value=0, help_text="Requests in flight that it was measured to serve within the SLO.")
+
+
+class ServedModel(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    served_names = serializers.ListField(child=serializers.CharField())
+
+
+class Endpoints(serializers.Serializer[Any]):
+    endpoints = Endpoint(many=True)
+    models = ServedModel(many=True)
+
+
+class LoadOfModel(serializers.Serializer[Any]):
+    held = serializers.IntegerField(min_value=0, max_value=10**12, required=False, allow_null=True)
+    last_arrival_at = UtcDateTimeField(required=False, allow_null=True)
+    last_arrival_seconds_ago = serializers.FloatField(min_value=0, required=False, allow_null=True)
+
+
+class Load(serializers.Serializer[Any]):
+    source = serializers.CharField(max_length=200, help_text="The gateway instance; its push replaces its last one.")
+    replicas = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=10**12), required=False, help_text="Replica → requests in flight."
+    )
+    models = serializers.DictField(child=LoadOfModel(), required=False, help_text="Model or one of its served names.")
+
+
+class LoadTaken(serializers.Serializer[Any]):
+    ignored = serializers.ListField(child=serializers.CharField(), help_text="Names that the pool does not have.")
+
+
+class PlanFault(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    message = serializers.CharField()
+
+
+class InvalidDocument(ErrorDetail):
+    faults = PlanFault(many=True)
+
+
+class InvalidDocumentBody(serializers.Serializer[Any]):
+    error = InvalidDocument()
+
+
+ENDPOINTS_EXAMPLE = OpenApiExample(
+    "One ready replica",
+    value={
+        "endpoints": [{"replica": "chat-1", "model": "chat", "url": "http://10.0.0.7:4001", "weight": 8}],
+        "models": [{"name": "chat", "served_names": ["chat-lora"]}, {"name": "code", "served_names": []}],
+    },
+    response_only=True,
+)
+LOAD_EXAMPLE = OpenApiExample(
+    "A push",
+    value={
+        "source": "gateway-1",
+        "replicas": {"chat-1": 3},
+        "models": {"chat": {"held": 2, "last_arrival_seconds_ago": 0.4}},
+    },
+    request_only=True,
+)
+LOAD_ANSWER_EXAMPLE = OpenApiExample("All known", value={"ignored": []}, response_only=True)
+REASON_EXAMPLE = OpenApiExample("Why", value={"reason": "Driver update on its hosts"}, request_only=True)
+CORDON_EXAMPLE = OpenApiExample("Cordon", value={"schedulable": False, "reason": "Fan replaced at noon"}, request_only=True)
+WOKEN_EXAMPLE = OpenApiExample("Woken", value={"model": "chat", "woken_at": "2026-11-30T12:00:00Z"}, response_only=True)
+SNAPSHOT_EXAMPLE = OpenApiExample(
+    "A pool with one node and one model",
+    value={
+        "format": "llmgw.snapshot/1",
+        "at": "2026-11-30T12:00:00Z",
+        "nodes": [{"name": "n1", "resources": {"gpu/h100": 8}}],
+        "models": [{"name": "chat"}],
+        "profiles": [{"model": "chat", "name": "h100x2", "resource": "gpu/h100", "units": 2}],
+        "measurements": [{"model": "chat", "profile": "h100x2", "max_concurrency": 128, "tokens_per_second": 4400}],
+        "replicas": [],
+    },
+    request_only=True,
+)
+PLAN_EXAMPLE = OpenApiExample(
+    "Nothing to do",
+    value={"format": "llmgw.plan/1", "at": "2026-11-30T12:00:00Z", "actions": [], "decisions": [], "problems": []},
+    response_only=True,
+)
+
+
+def refused(*codes: int) -> dict[int, OpenApiResponse]:
+    """The one error shape under each of the status codes; 401 and 429 are always among them."""
+    return {code: OpenApiResponse(ErrorBody) for code in (*codes, 401, 429)}

@@ -1,0 +1,46 @@
+"""Where a gateway may send requests. Asked each second by every gateway: four queries, however large the pool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from capacity.models import LanguageModel, Measurement, Profile, Replica
+
+
+def endpoints_document(models: QuerySet[LanguageModel]) -> dict[str, Any]:
+    """`{"endpoints": [{"replica", "model", "url", "weight"}], "models": [{"name", "served_names"}]}`, by name.
+
+    Ready replicas alone. `weight` is the measured concurrency in requests; a replica of an unmeasured profile weighs the smallest
+    that was measured of its model, else 1. A weight of 0 was measured: this replica keeps its SLO at no load at all.
+    """
+    names = {
+        pk: {"name": name, "served_names": aliases} for pk, name, aliases in models.values_list("pk", "name", "served_names")
+    }
+    weights, smallest = _weights(models)
+    ready = Replica.objects.filter(model__in=models, state=Replica.State.READY, gone_at=None).exclude(url="").order_by("name")
+    endpoints = [
+        {"replica": replica, "model": names[model]["name"], "url": url, "weight": weights.get(profile, smallest.get(model, 1))}
+        for replica, model, profile, url in ready.values_list("name", "model_id", "profile_id", "url")
+        if model in names  # a model that was made in between is in the next answer
+    ]
+    return {"endpoints": endpoints, "models": sorted(names.values(), key=lambda row: row["name"])}
+
+
+def _weights(models: QuerySet[LanguageModel]) -> tuple[dict[int, int], dict[int, int]]:
+    """Profile → measured concurrency, and model → the smallest of its profiles that is above 0."""
+    newest = Measurement.objects.filter(profile=OuterRef("pk")).order_by("-measured_at", "-id")
+    measured = Subquery(newest.values("max_concurrency")[:1])
+    rows = (
+        Profile.objects.filter(model__in=models).order_by().annotate(measured=measured).values_list("pk", "model_id", "measured")
+    )
+    weights: dict[int, int] = {}
+    smallest: dict[int, int] = {}
+    for profile, model, concurrency in rows:
+        if concurrency is None:
+            continue
+        weights[profile] = concurrency
+        if concurrency > 0:
+            smallest[model] = min(concurrency, smallest.get(model, concurrency))
+    return weights, smallest

@@ -1,0 +1,69 @@
+"""Fields and a serializer that are stricter than DRF's own: text stays as it was sent, times are UTC, nothing is overlooked."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from django.db import models
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+UNKNOWN = "There is no such field."
+READ_ONLY = "This is read only."
+
+
+class UtcDateTimeField(serializers.DateTimeField):
+    """Written with a Z whatever the zone of the installation."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(default_timezone=UTC, **kwargs)
+
+
+class ExactCharField(serializers.CharField):
+    """Spaces at the ends are refused by the rules for names, not cut off."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(trim_whitespace=False, **kwargs)
+
+
+class PlainDecimalField(serializers.DecimalField):
+    """Exact, in a string without idle zeros; read from a string or a number."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(normalize_output=True, **kwargs)
+
+
+class StrictModelSerializer(serializers.ModelSerializer[Any]):
+    """A row of the catalogue. `Meta.observed` names the fields that passes and hosts keep up to date.
+
+    Unknown fields are refused. Read-only ones are too, but for a PUT, which sends back what a GET gave; there they say nothing.
+    Rules across rows are the services', so none is checked twice here.
+    """
+
+    serializer_field_mapping = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.CharField: ExactCharField,
+        models.TextField: ExactCharField,
+        models.DateTimeField: UtcDateTimeField,
+        models.DecimalField: PlainDecimalField,
+    }
+    reason = ExactCharField(
+        write_only=True, required=False, default="", allow_blank=True, max_length=100, help_text="Why; kept in the history."
+    )
+
+    def get_validators(self) -> list[Any]:
+        return []
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            self._refuse_strays(data)
+        return super().to_internal_value(data)
+
+    def _refuse_strays(self, data: dict[str, Any]) -> None:
+        replacing = self.instance is not None and not self.partial
+        errors = {name: [UNKNOWN] for name in data if name not in self.fields}
+        if not replacing:
+            errors.update({name: [READ_ONLY] for name in data if name in self.fields and self.fields[name].read_only})
+        if errors:
+            raise ValidationError(errors)
