@@ -103,6 +103,7 @@ def check(row: models.Model) -> list[str]:
     """Warnings about a row that may be saved. Refuses with all that is wrong, each at its field."""
     findings = Findings()
     _check_whole_numbers(row, findings)
+    _check_json_kinds(row, findings)
     _check_fields(row, findings)
     if not findings.refusals:
         _check_constraints(row, findings)
@@ -124,6 +125,14 @@ def _check_whole_numbers(row: models.Model, findings: Findings) -> None:
 
 def _has_fraction(value: object) -> bool:
     return isinstance(value, float | Decimal) and value % 1 != 0
+
+
+def _check_json_kinds(row: models.Model, findings: Findings) -> None:
+    """Django runs no validator over what it holds for blank: [], "" and {} alike."""
+    for field in row._meta.concrete_fields:
+        kind = field.default
+        if isinstance(field, models.JSONField) and isinstance(kind, type) and not isinstance(getattr(row, field.attname), kind):
+            findings.refuse(field.name, f"This is a JSON {'object' if kind is dict else kind.__name__}.")
 
 
 def _check_fields(row: models.Model, findings: Findings) -> None:
