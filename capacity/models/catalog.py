@@ -191,7 +191,8 @@ class LanguageModel(models.Model):
     last_change_at = models.DateTimeField(null=True, blank=True, editable=False)
     short_since = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    history = HistoricalRecords(excluded_fields=["woken_at", "last_change_at", "short_since"])
+    last_decision = models.OneToOneField("Decision", on_delete=models.SET_NULL, null=True, editable=False, related_name="+")
+    history = HistoricalRecords(excluded_fields=["woken_at", "last_change_at", "short_since", "last_decision"])
     objects = ModelQuerySet.as_manager()
 
     class Meta:

@@ -1,0 +1,162 @@
+"""What llmgw says to Prometheus: the newest pass of each pool, in a fixed number of queries, read at each scrape."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Sum
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from .models import Action, Decision, Lease, Node, Pass, Replica, Sample
+
+MISSED_PASSES = 3
+# metric → (what it says, the attribute of Sample)
+OF_SAMPLE = {
+    "llmgw_model_demand_low": ("Requests in flight and held that are known.", "demand_low"),
+    "llmgw_model_demand_high": ("Requests in flight and held, unknown ones counted at their capacity.", "demand_high"),
+    "llmgw_model_capacity_ready": ("Requests in flight that the ready replicas were measured to serve.", "capacity_ready"),
+    "llmgw_model_capacity_starting": (
+        "Requests in flight that the starting replicas were measured to serve.",
+        "capacity_starting",
+    ),
+    "llmgw_model_tokens_per_second": ("Output tokens a second.", "tokens_per_second"),
+}
+
+
+class FleetCollector(Collector):
+    """One scrape's view. A pool without a complete pass in the last three intervals has no model series: absent, never 0."""
+
+    def __init__(self, now: datetime, pass_seconds: int) -> None:
+        self._now = now
+        self._late = timedelta(seconds=pass_seconds * MISSED_PASSES)
+
+    def collect(self) -> Iterator[Metric]:
+        leases = list(Lease.objects.select_related("pool").order_by("pool__name"))
+        fresh = [lease for lease in leases if lease.last_pass_at and self._now - lease.last_pass_at <= self._late]
+        yield from passes(leases)
+        yield from samples(fresh)
+        yield from decisions(fresh)
+        yield from fleet()
+        yield from views(fresh, self._now)
+
+
+def passes(leases: list[Lease]) -> Iterator[Metric]:
+    at = GaugeMetricFamily("llmgw_last_pass_timestamp_seconds", "When the last complete pass of the pool was.", labels=["pool"])
+    generation = GaugeMetricFamily("llmgw_lease_generation", "Generation of the pool's lease.", labels=["pool"])
+    for lease in leases:
+        generation.add_metric([lease.pool.name], lease.generation)
+        if lease.last_pass_at:
+            at.add_metric([lease.pool.name], lease.last_pass_at.timestamp())
+    yield at
+    yield generation
+
+
+def samples(leases: list[Lease]) -> Iterator[Metric]:
+    rows = newest_samples(leases)
+    for name, (help_text, attribute) in OF_SAMPLE.items():
+        family = GaugeMetricFamily(name, help_text, labels=["pool", "model"])
+        for pool, model, sample in rows:
+            value = getattr(sample, attribute)
+            if value is not None:
+                family.add_metric([pool, model], value)
+        yield family
+    ratio = GaugeMetricFamily(
+        "llmgw_model_load_ratio", "Demand over measured capacity; absent without capacity.", labels=["pool", "model"]
+    )
+    desired = GaugeMetricFamily("llmgw_desired_replicas", "Replicas that the model should have.", labels=["pool", "model"])
+    for pool, model, sample in rows:
+        desired.add_metric([pool, model], sample.wanted)
+        if sample.capacity_ready:
+            ratio.add_metric([pool, model], sample.demand_low / sample.capacity_ready)
+    yield ratio
+    yield desired
+
+
+def newest_samples(leases: list[Lease]) -> list[tuple[str, str, Sample]]:
+    found: list[tuple[str, str, Sample]] = []
+    for lease in leases:
+        rows = Sample.objects.filter(model__pool=lease.pool, at=lease.last_pass_at).select_related("model").defer("replicas")
+        found.extend((lease.pool.name, row.model.name, row) for row in rows.order_by("model__name"))
+    return found
+
+
+def decisions(leases: list[Lease]) -> Iterator[Metric]:
+    last = Decision.objects.filter(pool__in=[lease.pool_id for lease in leases], pk__in=_last_decisions())
+    by_reason = GaugeMetricFamily(
+        "llmgw_decision",
+        "1 for the outcome and reason of the model's last decision.",
+        labels=["pool", "model", "outcome", "reason"],
+    )
+    bounds = {
+        "adds_above": GaugeMetricFamily("llmgw_model_adds_above", "Demand above this adds a replica.", labels=["pool", "model"]),
+        "removes_below": GaugeMetricFamily(
+            "llmgw_model_removes_below", "Demand below this removes one.", labels=["pool", "model"]
+        ),
+    }
+    for pool, model, outcome, reason, numbers in last.order_by("pool__name", "model__name").values_list(
+        "pool__name", "model__name", "outcome", "reason", "numbers"
+    ):
+        by_reason.add_metric([pool, model, outcome, reason], 1)
+        for key, family in bounds.items():
+            if numbers.get(key) is not None:
+                family.add_metric([pool, model], numbers[key])
+    yield by_reason
+    yield from bounds.values()
+
+
+def _last_decisions() -> Any:
+    from .models import LanguageModel
+
+    return LanguageModel.objects.filter(last_decision__isnull=False).values("last_decision")
+
+
+def fleet() -> Iterator[Metric]:
+    replicas = GaugeMetricFamily("llmgw_replicas", "Replicas by state.", labels=["pool", "model", "profile", "state"])
+    present = Replica.objects.filter(gone_at__isnull=True).order_by()
+    held: dict[tuple[str, str], int] = defaultdict(int)
+    for pool, model, profile, resource, state, count, units in present.values_list(
+        "pool__name", "model__name", "profile__name", "profile__resource", "state"
+    ).annotate(count=Count("id"), held=Sum("units")):
+        replicas.add_metric([pool, model, profile, state], count)
+        held[pool, resource] += units
+    yield replicas
+    units_family = GaugeMetricFamily(
+        "llmgw_pool_units", "Units by class: offered, held, foreign.", labels=["pool", "resource", "kind"]
+    )
+    offered: dict[tuple[str, str, str], int] = defaultdict(int)
+    for pool, resources, foreign in Node.objects.order_by().values_list("pool__name", "resources", "foreign"):
+        for kind, units_by_class in (("offered", resources), ("foreign", foreign)):
+            for resource, units in units_by_class.items():
+                offered[pool, resource, kind] += units
+    for (pool, resource, kind), count in sorted(offered.items()):
+        units_family.add_metric([pool, resource, kind], count)
+    for (pool, resource), count in sorted(held.items()):
+        units_family.add_metric([pool, resource, "held"], count)
+    yield units_family
+    open_actions = GaugeMetricFamily("llmgw_open_actions", "Actions that are not seen done yet.", labels=["pool", "op", "state"])
+    unresolved = Action.objects.filter(state__in=[Action.State.PENDING, Action.State.SENT]).order_by()
+    for pool, op, state, count in unresolved.values_list("pool__name", "op", "state").annotate(count=Count("id")):
+        open_actions.add_metric([pool, op, state], count)
+    yield open_actions
+
+
+def views(leases: list[Lease], now: datetime) -> Iterator[Metric]:
+    age = GaugeMetricFamily("llmgw_view_age_seconds", "Age of the last good answer of a view.", labels=["pool", "view"])
+    failing = GaugeMetricFamily("llmgw_view_failing", "1 while the view's store does not answer.", labels=["pool", "view"])
+    seconds = GaugeMetricFamily("llmgw_pass_seconds", "How long the last pass took.", labels=["pool"])
+    for lease in leases:
+        last = Pass.objects.filter(pool=lease.pool, at=lease.last_pass_at).first()
+        if last is None:
+            continue
+        seconds.add_metric([lease.pool.name], last.seconds)
+        for view, reading in sorted(last.views.items()):
+            failing.add_metric([lease.pool.name, view], 1 if reading.get("error") else 0)
+            if reading.get("read_at"):
+                age.add_metric([lease.pool.name, view], (now - datetime.fromisoformat(reading["read_at"])).total_seconds())
+    yield age
+    yield failing
+    yield seconds

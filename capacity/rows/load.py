@@ -1,0 +1,210 @@
+"""The rows that a pass needs of one pool, in five queries whatever the fleet's size. Rows that break a rule are named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Max, Q
+
+from ..domain.types import Settings
+from ..models import LanguageModel, Node, PoolSettings, Profile, Replica, Sample
+from ..observe import KnownNode, Patience
+from .faults import fraction, invalid, node_fault, own_fraction, profile_fault
+from .types import BackoffRow, DecisionRow, ModelRow, NodeRow, Problem, ProfileRow, ReplicaRow, Rows
+
+
+def load(pool_id: int, settings: PoolSettings, now: datetime) -> Rows:
+    """Everything of the pool that is in the database and in use."""
+    problems: list[Problem] = []
+    nodes, backoffs = load_nodes(pool_id, problems)
+    return Rows(
+        nodes=nodes,
+        models=load_models(pool_id, settings, now, problems),
+        profiles=load_profiles(pool_id, problems),
+        replicas=load_replicas(pool_id),
+        backoffs=backoffs,
+        problems=tuple(problems),
+    )
+
+
+def load_nodes(pool_id: int, problems: list[Problem]) -> tuple[dict[str, NodeRow], list[BackoffRow]]:
+    """Nodes with their back-offs, in one query."""
+    nodes: dict[str, NodeRow] = {}
+    backoffs = []
+    fields = ("id", "name", "resources", "labels", "schedulable", "reported_at")
+    joined = tuple(f"backoffs__{name}" for name in ("id", "profile_id", "failures", "until", "exits"))
+    for id_, name, resources, labels, schedulable, reported_at, *backoff in (
+        Node.objects.filter(pool_id=pool_id).order_by("name").values_list(*fields, *joined)
+    ):
+        if backoff[0] is not None:
+            row, profile, failures, until, exits = backoff
+            backoffs.append(BackoffRow(id=row, profile_id=profile, node=name, failures=failures, until=until, exits=exits or ()))
+        if name in nodes:
+            continue
+        if fault := node_fault(resources, labels):
+            problems.append(invalid(f"node:{name}", fault))
+            resources, labels = {}, {}
+        known = KnownNode(name=name, resources=resources, labels=labels, reported_at=reported_at)
+        nodes[name] = NodeRow(id=id_, known=known, schedulable=schedulable)
+    return nodes, backoffs
+
+
+MODEL_FIELDS = (
+    "id",
+    "name",
+    "scope__name",
+    "mode",
+    "priority",
+    "min_replicas",
+    "max_replicas",
+    "scale_to_zero",
+    "down_window_seconds",
+    "drain_timeout_seconds",
+    "scale_down_fraction",
+    "served_names",
+    "woken_at",
+    "last_change_at",
+    "short_since",
+    "created_at",
+)
+DECISION_FIELDS = ("id", "outcome", "reason", "count", "is_advice", "numbers", "limited_by")
+
+
+def load_models(pool_id: int, settings: PoolSettings, now: datetime, problems: list[Problem]) -> dict[str, ModelRow]:
+    """Models with their newest decision in one query, and the demand of their windows in another."""
+    fields = (*MODEL_FIELDS, *(f"last_decision__{name}" for name in DECISION_FIELDS))
+    found = list(LanguageModel.objects.filter(pool_id=pool_id).order_by("name").values_list(*fields))
+    peaks = window_peaks(pool_id, {row[8] for row in found}, settings.down_window_seconds, now)
+    models = (model_row(row, peaks, problems) for row in found)
+    return {model.name: model for model in models}
+
+
+Peaks = Mapping[tuple[int, int | None], tuple[int | None, int]]
+
+
+def window_peaks(pool_id: int, windows: set[int | None], default_seconds: int, now: datetime) -> Peaks:
+    """(model, its own window) → the highest demand of that window, and how many passes in it had no bound. One query."""
+    starts = {
+        seconds: now - timedelta(seconds=min(default_seconds if seconds is None else seconds, 10**8)) for seconds in windows
+    }
+    if not starts:
+        return {}
+    numbered = list(starts.items())
+    columns: dict[str, Any] = {}
+    for number, (_, start) in enumerate(numbered):
+        columns[f"peak_{number}"] = Max("demand_high", filter=Q(at__gte=start))
+        columns[f"unknown_{number}"] = Count("id", filter=Q(at__gte=start, demand_high__isnull=True))
+    rows = Sample.objects.filter(model__pool_id=pool_id, at__gte=min(starts.values())).order_by().values_list("model_id")
+    peaks = {}
+    for model_id, *values in rows.annotate(**columns):
+        for number, (seconds, _) in enumerate(numbered):
+            peaks[model_id, seconds] = (values[2 * number], values[2 * number + 1])
+    return peaks
+
+
+def model_row(row: Sequence[Any], peaks: Peaks, problems: list[Problem]) -> ModelRow:
+    values = dict(zip(MODEL_FIELDS, row, strict=False))
+    peak, unknown = peaks.get((values["id"], values["down_window_seconds"]), (None, 0))
+    decision = dict(zip(DECISION_FIELDS, row[len(MODEL_FIELDS) :], strict=True))
+    fraction = own_fraction(values, problems)
+    return ModelRow(
+        **{key: value for key, value in values.items() if key not in {"scope__name", "scale_down_fraction"}},
+        scope=values["scope__name"],
+        scale_down_fraction=fraction,
+        demand_peak=peak,
+        peak_unknown=bool(unknown),
+        decision=DecisionRow(**decision) if decision["id"] is not None else None,
+    )
+
+
+PROFILE_FIELDS = (
+    "id",
+    "model__name",
+    "name",
+    "resource",
+    "units",
+    "hosts",
+    "priority",
+    "state",
+    "start_timeout_seconds",
+    "selector",
+    "template",
+    "parameters",
+)
+
+
+def load_profiles(pool_id: int, problems: list[Problem]) -> dict[tuple[str, str], ProfileRow]:
+    profiles = {}
+    for id_, model, name, *rest in Profile.objects.filter(model__pool_id=pool_id).order_by("id").values_list(*PROFILE_FIELDS):
+        row = ProfileRow(id=id_, model=model, name=name, **dict(zip(PROFILE_FIELDS[3:], rest, strict=True)))
+        if fault := profile_fault(row):
+            problems.append(invalid(f"profile:{model} · {name}", fault))
+            row = replace(row, state="no_new", selector={}, units=max(1, row.units), hosts=max(1, row.hosts))
+        profiles[model, name] = row
+    return profiles
+
+
+REPLICA_FIELDS = (
+    "id",
+    "name",
+    "model__name",
+    "profile__name",
+    "nodes",
+    "state",
+    "since",
+    "url",
+    "removable",
+    "drained_for",
+    "drain_reason",
+    "intent",
+    "intent_at",
+    "ready_at",
+    "seen_at",
+)
+
+
+def load_replicas(pool_id: int) -> dict[str, ReplicaRow]:
+    """Those that are not gone."""
+    present = Replica.objects.filter(pool_id=pool_id, gone_at__isnull=True).order_by()
+    rows = (replica_row(row) for row in present.values_list(*REPLICA_FIELDS).iterator(5000))
+    return {row.name: row for row in rows}
+
+
+def replica_row(row: Sequence[Any]) -> ReplicaRow:
+    id_, name, model, profile, nodes, state, since, url, removable, *rest = row
+    drained_for, drain_reason, intent, intent_at, ready_at, seen_at = rest
+    return ReplicaRow(
+        id=id_,
+        name=name,
+        model=model,
+        profile=profile,
+        nodes=tuple(nodes),
+        state=state,
+        since=since,
+        url=url,
+        removable=removable,
+        drained_for=drained_for,
+        drain_reason=drain_reason,
+        intent=intent,
+        intent_at=intent_at,
+        ready_at=ready_at,
+        seen_at=seen_at,
+    )
+
+
+def domain_settings(settings: PoolSettings, problems: list[Problem]) -> Settings:
+    """The pool's settings for the plan; a share that is none is named and the product's stands for it."""
+    share = fraction(settings.scale_down_fraction)
+    if share is None:
+        text = settings.scale_down_fraction
+        problems.append(invalid(f"pool:{settings.pool_id}", f"scale_down_fraction “{text}” is no share; 0.70 is used"))
+        share = Settings().scale_down_fraction
+    names = [f.name for f in fields(Settings) if f.name != "scale_down_fraction"]
+    return Settings(scale_down_fraction=share, **{name: getattr(settings, name) for name in names})
+
+
+def patience(settings: PoolSettings) -> Patience:
+    return Patience(node_silent_seconds=settings.node_silent_seconds, node_lost_seconds=settings.node_lost_seconds)
