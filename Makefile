@@ -1,0 +1,39 @@
+# `make help` says what there is. Everything happens below .venv/ and var/; root is never needed.
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev run lint test bench node
+
+PORT ?= 8000
+HOST ?= 127.0.0.1
+VAR ?= var
+DEMO ?= 1
+POOL ?= default
+ARGS ?=
+
+export LLMGW_VAR := $(abspath $(VAR))
+PY := .venv/bin/python
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "settings:      PORT=$(PORT) HOST=$(HOST) VAR=$(VAR) DEMO=$(DEMO) PYTHON=python3.11"
+
+setup: ## make .venv and install what the product needs (only when it changed)
+	@PYTHON="$(PYTHON)" sh scripts/setup requirements.txt
+
+setup-dev: ## the same with what the tests need
+	@PYTHON="$(PYTHON)" sh scripts/setup requirements-dev.txt
+
+run: setup ## start everything; Ctrl-C ends it. DEMO=0 starts empty
+	@exec $(PY) -m llmgw_site.supervisor --port "$(PORT)" --host "$(HOST)" $(if $(filter 0 no false,$(DEMO)),--no-demo,--demo)
+
+node: setup ## start this host's node worker: make node NAME=host-1 [POOL=default] [ARGS="--resource sim=4"]
+	@test -n "$(NAME)" || { echo "Say which node this is: make node NAME=host-1 [POOL=default]" >&2; exit 2; }
+	@exec $(PY) manage.py node "$(NAME)" --pool "$(POOL)" $(ARGS)
+
+lint: setup-dev ## style, types, direction of imports, migrations, system checks
+	@$(PY) scripts/lint
+
+test: lint ## lint, then the tests on SQLite, then those of the database once more on PostgreSQL where it is installed
+	@$(PY) scripts/test $(ARGS)
+
+bench: setup ## print the figures of speed and write var/bench.json
+	@$(PY) manage.py bench $(ARGS)
