@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,3 +37,48 @@ def redis_client(redis_server: str) -> Iterator[redis.Redis]:
     client.flushall()
     yield client
     client.close()
+
+
+# --- what is not run is named ---------------------------------------------------------------------------------------
+DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback", "live_server"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--database-only", action="store_true", help="run only tests that use the database")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--database-only"):
+        return
+    chosen = [item for item in items if _uses_the_database(item)]
+    config.hook.pytest_deselected(items=[item for item in items if not _uses_the_database(item)])
+    items[:] = chosen
+
+
+def _uses_the_database(item: pytest.Item) -> bool:
+    return item.get_closest_marker("django_db") is not None or bool(DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = _skipped(terminalreporter)
+    if not skipped:
+        return
+    terminalreporter.section("not run here" + (" (REQUIRE_ALL=1: a failure)" if _all_required() else ""))
+    for name, reason in skipped:
+        terminalreporter.line(f"{name}: {reason}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and _all_required() and _skipped(reporter):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _skipped(reporter: pytest.TerminalReporter) -> list[tuple[str, str]]:
+    """(test, reason) of each that was skipped, of all worker processes."""
+    reports = reporter.stats.get("skipped", [])
+    return sorted((report.nodeid, report.longrepr[2].removeprefix("Skipped: ")) for report in reports)
+
+
+def _all_required() -> bool:
+    return os.environ.get("REQUIRE_ALL") == "1"
