@@ -53,21 +53,21 @@ class LoadPlan:
 
 
 # Made for engines of which a request to `chat` takes about 4.2 s, to `code` 5.1 s and to `summarize` 4.3 s (see the example's
-# profiles): chat swings between 2 and 18 requests in flight, its peak half a minute after the start and its low from the 100th
-# second on; code between 4 and 9; summarize sleeps, is woken at the 40th second, and sleeps again from the 70th on.
+# profiles). chat rises from 6 requests in flight past 8 within ten seconds and to 18 in the 50th, is back at 5 from the 75th on
+# and at 2 from the 115th; code goes between 4 and 9; summarize sleeps, is woken in the 40th and left alone from the 70th on.
 BUILT_IN = LoadPlan(
     cycle_seconds=240,
     models={
         "chat": ModelLoad(
-            series="conversation", low_per_second=0.3, high_per_second=4.4, output_tokens=100, phase=0.41, contrast=1.5
+            series="conversation", low_per_second=0.3, high_per_second=4.4, output_tokens=100, phase=0.336, contrast=1.7
         ),
         "code": ModelLoad(
             series="long_context", low_per_second=0.7, high_per_second=1.8, output_tokens=160, prompt_words=200, phase=0.1
         ),
         "summarize": ModelLoad(
             series="conversation",
-            low_per_second=0.5,
-            high_per_second=1.0,
+            low_per_second=0.2,
+            high_per_second=0.4,
             output_tokens=80,
             prompt_words=400,
             from_seconds=40,

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MAX_HELD_PER_MODEL = 200
 HOLD_SECONDS = 60.0
@@ -22,10 +22,10 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
-    """What the control plane last said: where to send, and which models there are."""
+    """What the control plane last said: where to send, and the models there are (served name or name → name)."""
 
     endpoints: tuple[Endpoint, ...] = ()
-    models: frozenset[str] = frozenset()
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_endpoints(document: object) -> Endpoints | None:
@@ -34,17 +34,24 @@ def parse_endpoints(document: object) -> Endpoints | None:
         return None
     found = [endpoint for row in document["endpoints"] if (endpoint := _endpoint(row)) is not None]
     rows = document.get("models")
-    names = [row.get("name") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    models = {name for name in names if isinstance(name, str)} | {endpoint.model for endpoint in found}
-    return Endpoints(endpoints=tuple(found), models=frozenset(models))
+    served = {alias: name for row in rows for alias, name in _names(row)} if isinstance(rows, list) else {}
+    own = {name: name for name in [*served.values(), *(endpoint.model for endpoint in found)]}
+    return Endpoints(endpoints=tuple(found), names={**served, **own})
 
 
 def pick(endpoints: Sequence[Endpoint], in_flight: Mapping[str, int], tried: Collection[str] = ()) -> Endpoint | None:
-    """The replica with the least in flight for its weight; of equals the heaviest, then by name. None where there is none."""
+    """The replica with the least in flight for its weight; of equals the heaviest, then by name. None where there is none.
+
+    One of weight 0 (measured: it keeps its objective at no load at all) is taken only where there is no other."""
     candidates = [endpoint for endpoint in endpoints if endpoint.replica not in tried]
     return min(
         candidates,
-        key=lambda endpoint: (in_flight.get(endpoint.replica, 0) / endpoint.weight, -endpoint.weight, endpoint.replica),
+        key=lambda endpoint: (
+            endpoint.weight == 0,
+            in_flight.get(endpoint.replica, 0) / max(endpoint.weight, 1),
+            -endpoint.weight,
+            endpoint.replica,
+        ),
         default=None,
     )
 
@@ -93,7 +100,7 @@ class Router:
         replicas = {endpoint.replica for endpoint in self.known.endpoints} | {
             name for name, number in self.in_flight.items() if number
         }
-        models = self.known.models
+        models = set(self.known.names.values())
         return {
             "source": source,
             "replicas": {name: self.in_flight[name] for name in sorted(replicas)},
@@ -118,6 +125,18 @@ def _counted(counter: Counter[str], key: str) -> Iterator[None]:
         counter[key] -= 1
 
 
+def _names(row: object) -> Iterator[tuple[str, str]]:
+    """(served name, name) of a model's row; nothing where it makes no sense."""
+    name = row.get("name") if isinstance(row, dict) else None
+    if not isinstance(row, dict) or not isinstance(name, str):
+        return
+    yield name, name
+    served = row.get("served_names")
+    for alias in served if isinstance(served, list) else []:
+        if isinstance(alias, str):
+            yield alias, name
+
+
 def _endpoint(row: object) -> Endpoint | None:
     if not isinstance(row, dict):
         return None
@@ -126,5 +145,5 @@ def _endpoint(row: object) -> Endpoint | None:
         isinstance(replica, str) and isinstance(model, str) and isinstance(url, str) and url.startswith(("http://", "https://"))
     ):
         return None
-    good = isinstance(weight, int) and not isinstance(weight, bool) and weight >= 1
+    good = isinstance(weight, int) and not isinstance(weight, bool) and weight >= 0
     return Endpoint(replica=replica, model=model, url=url.rstrip("/"), weight=weight if good else 1)

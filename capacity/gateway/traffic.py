@@ -41,15 +41,17 @@ class Traffic:
         while True:
             gap = self._gap(self._plan.per_second(model, clock()))
             await asyncio.sleep(min(gap, LOOK_AGAIN_SECONDS))
-            if gap <= LOOK_AGAIN_SECONDS and model in self._router.known.models:
+            if gap <= LOOK_AGAIN_SECONDS and model in self._router.known.names:
                 self.arrive(model)
 
-    def arrive(self, model: str) -> None:
+    def arrive(self, served_name: str) -> None:
+        """One request by a name that the control plane knows."""
+        model = self._router.known.names[served_name]
         self._router.arrived(model, asyncio.get_running_loop().time())
         if len(self._requests) >= MAX_REQUESTS:
             self.outcomes["dropped"] += 1
             return
-        task = asyncio.create_task(self._serve(model))
+        task = asyncio.create_task(self._serve(model, self._plan.models[served_name]))
         self._requests.add(task)
         task.add_done_callback(self._requests.discard)
 
@@ -59,24 +61,24 @@ class Traffic:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _serve(self, model: str) -> None:
-        outcome = await self._try(model, tried=())
+    async def _serve(self, model: str, load: ModelLoad) -> None:
+        outcome = await self._try(model, load, tried=())
         self.outcomes[outcome] += 1
 
-    async def _try(self, model: str, tried: tuple[str, ...]) -> str:
+    async def _try(self, model: str, load: ModelLoad, tried: tuple[str, ...]) -> str:
         """Send, and where the engine fails send once more elsewhere; the outcome in a word."""
         endpoint = await self._router.find(model, tried)
         if endpoint is None:
             return "unplaced"
         try:
             with self._router.sending(endpoint):
-                await self._stream(endpoint, self._plan.models[model])
+                await self._stream(endpoint, load)
         except (aiohttp.ClientError, OSError, StreamFailed, ValueError) as failed:
             logger.info("A request failed on %s (%s).", endpoint.replica, type(failed).__name__)
             if tried:
                 return "failed"
             self.outcomes["retried"] += 1
-            return await self._try(model, (endpoint.replica,))
+            return await self._try(model, load, (endpoint.replica,))
         return "done"
 
     async def _stream(self, endpoint: Endpoint, load: ModelLoad) -> None:

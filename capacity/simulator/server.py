@@ -37,8 +37,8 @@ class EngineServer:
         app.router.add_get("/health", self._health)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/v1/models", self._models)
-        app.router.add_post("/v1/chat/completions", lambda request: self._complete(request, chat=True))
-        app.router.add_post("/v1/completions", lambda request: self._complete(request, chat=False))
+        app.router.add_post("/v1/chat/completions", self._complete_chat)
+        app.router.add_post("/v1/completions", self._complete_text)
         return app
 
     async def stop(self) -> None:
@@ -63,6 +63,12 @@ class EngineServer:
         self._refuse_unless_ready()
         row = {"id": self.options.model, "object": "model", "created": int(time.time()), "owned_by": "llmgw-simulator"}
         return web.json_response({"object": "list", "data": [row]})
+
+    async def _complete_chat(self, request: web.Request) -> web.StreamResponse:
+        return await self._complete(request, chat=True)
+
+    async def _complete_text(self, request: web.Request) -> web.StreamResponse:
+        return await self._complete(request, chat=False)
 
     async def _complete(self, request: web.Request, *, chat: bool) -> web.StreamResponse:
         self._refuse_unless_ready()
