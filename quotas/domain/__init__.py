@@ -1,0 +1,1 @@
+"""Who may use how much: pure rules over scopes and quota rows."""

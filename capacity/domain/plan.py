@@ -1,0 +1,247 @@
+"""The plan for a snapshot: one decision a model, the actions, and what is wrong in what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from capacity.domain.granting import Granter
+from capacity.domain.load import Tally, tally
+from capacity.domain.needs import Need, need_of, replacement
+from capacity.domain.placement import Rating, Room, rate
+from capacity.domain.problems import problems_of
+from capacity.domain.removal import Verdict, removal
+from capacity.domain.types import Action, Decision, LimitedBy, Model, Plan, Replica, Snapshot
+from capacity.domain.victims import Victims, removes_below, victims
+from capacity.domain.why import Story, why
+from quotas.domain.policy import Ledger, QuotaPolicy, build_policy
+from quotas.domain.types import Claim
+
+
+@dataclass(slots=True, kw_only=True)
+class _Case:
+    """One model in the course of a plan."""
+
+    tally: Tally
+    found: Victims
+    order: list[Rating]
+    verdict: Verdict | None = None
+    need: Need | None = None
+
+    @property
+    def model(self) -> Model:
+        return self.tally.model
+
+    @property
+    def left_alone(self) -> bool:
+        return self.model.bounds_conflict or self.model.mode == "paused"
+
+
+def plan(snapshot: Snapshot, policy: QuotaPolicy | None = None) -> Plan:
+    """Decide for every model. Pure: the same snapshot gives the same plan, whatever the order of its rows.
+
+    `policy` is `build_policy(snapshot.scopes, snapshot.quotas)` where the caller has built it already.
+    """
+    if policy is None:
+        policy = build_policy(snapshot.scopes or (), snapshot.quotas or ())
+    cases = _cases(snapshot)
+    if snapshot.replicas is not None:
+        granted = _grant(snapshot, cases, policy)
+    else:
+        granted = []
+    decisions = tuple(_decide(case, snapshot) for case in cases)
+    removals = sorted(
+        (action for case in cases for action in _removals(case, snapshot)), key=lambda action: (action.model, action.replica or "")
+    )
+    problems = problems_of(snapshot, [case.tally for case in cases], policy)
+    return Plan(at=snapshot.at, actions=(*removals, *granted), decisions=decisions, problems=problems)
+
+
+def _cases(snapshot: Snapshot) -> list[_Case]:
+    """Every model counted, by name."""
+    ratings = _ratings(snapshot)
+    replicas: dict[str, list[Replica]] = {}
+    for replica in snapshot.replicas or ():
+        replicas.setdefault(replica.model, []).append(replica)
+    cordoned = frozenset(node.name for node in snapshot.nodes or () if not node.schedulable)
+    cases = []
+    for model in sorted(snapshot.models, key=lambda model: model.name):
+        own = ratings.get(model.name, {})
+        counted = tally(model, own, replicas.get(model.name, ()), snapshot.settings, snapshot.at)
+        found = victims(counted, cordoned, snapshot.settings.scale_down_fraction, snapshot.at)
+        cases.append(_Case(tally=counted, found=found, order=sorted(own.values(), key=Rating.order)))
+    return cases
+
+
+def _ratings(snapshot: Snapshot) -> dict[str, dict[str, Rating]]:
+    measured = {(row.model, row.profile): row for row in snapshot.measurements or ()}
+    ratings: dict[str, dict[str, Rating]] = {}
+    for profile in snapshot.profiles:
+        rating = rate(profile, measured.get((profile.model, profile.name)), snapshot.settings)
+        ratings.setdefault(profile.model, {})[profile.name] = rating
+    return ratings
+
+
+def _grant(snapshot: Snapshot, cases: Sequence[_Case], policy: QuotaPolicy) -> list[Action]:
+    """Find what each model needs and give it: first to those that act, then, of what is left, to those that are advised."""
+    promised = {r.drained_for for case in cases for r in case.tally.draining if r.drained_for not in (None, r.model)}
+    for case in cases:
+        if not case.left_alone:
+            _ask(case, snapshot, case.model.name in promised)
+    granter = _granter(snapshot, cases, policy)
+    needs = [case.need for case in cases if case.need is not None]
+    granter.serve([need for need in needs if need.tally.model.mode != "advise"])
+    granter.serve([need for need in needs if need.tally.model.mode == "advise"])
+    return granter.granted
+
+
+def _ask(case: _Case, snapshot: Snapshot, promised: bool) -> None:
+    """What the model needs, or what becomes of it without a need."""
+    settings, at = snapshot.settings, snapshot.at
+    case.need = need_of(case.tally, case.order, promised, settings, at)
+    if case.need is not None:
+        return
+    case.verdict = removal(case.found, settings)
+    if case.verdict.outcome == "replace":
+        case.need = replacement(case.tally, case.order, settings, at)
+
+
+def _granter(snapshot: Snapshot, cases: Sequence[_Case], policy: QuotaPolicy) -> Granter:
+    quotas_known = snapshot.quotas is not None and snapshot.scopes is not None
+    stores = {"quotas": quotas_known, "measurements": snapshot.measurements is not None}
+    missing = tuple(store for store, known in stores.items() if not known)
+    nodes = {node.name: node for node in snapshot.nodes or ()}
+    room = _room(snapshot, cases) if snapshot.nodes is not None else None
+    return Granter(ledger=None if missing else _ledger(cases, policy), room=room, nodes=nodes, missing=missing)
+
+
+def _ledger(cases: Sequence[_Case], policy: QuotaPolicy) -> Ledger:
+    return policy.ledger([_claim(case.tally) for case in cases])
+
+
+def _claim(counted: Tally) -> Claim:
+    units: dict[str, int] = {}
+    for profile, replicas in counted.held_by_profile.items():
+        rating = counted.ratings[profile]
+        resource = rating.profile.resource
+        units[resource] = units.get(resource, 0) + rating.units * replicas
+    return Claim(model=counted.model.name, scope=counted.model.scope, units=units, replicas=counted.held)
+
+
+def _room(snapshot: Snapshot, cases: Sequence[_Case]) -> Room:
+    room = Room(snapshot.nodes or (), snapshot.backoffs, snapshot.at)
+    ratings = {case.model.name: case.tally.ratings for case in cases}
+    for replica in snapshot.replicas or ():
+        profile = ratings[replica.model][replica.profile].profile
+        if replica.nodes:
+            room.occupy(profile, replica.nodes)
+        elif replica.state == "starting":
+            room.keep(profile)
+    return room
+
+
+def _ended(case: _Case) -> list[Replica]:
+    """Stuck replicas that are ended now, whatever else is decided."""
+    return [] if case.left_alone else sorted((r for r in case.tally.stuck if r.removable), key=lambda r: r.name)
+
+
+def _outcome(case: _Case, snapshot: Snapshot) -> Verdict:
+    """Outcome and reason, `replace` meaning add; `start_timeout` stands for all that are ended."""
+    model, need = case.model, case.need
+    if snapshot.replicas is None:
+        return Verdict(outcome="hold", reason="inventory_unknown")
+    if model.mode == "paused":
+        return Verdict(outcome="hold", reason="paused")
+    if model.bounds_conflict:
+        return Verdict(outcome="hold", reason="bounds_conflict")
+    if need is not None and need.added:
+        return Verdict(outcome="replace", reason=need.reason, replica=case.verdict.replica if case.verdict else None)
+    if _ended(case):
+        return Verdict(outcome="remove", reason="start_timeout")
+    if need is not None:
+        return Verdict(outcome="hold", reason=_unmet(case, need, snapshot), replica=case.verdict.replica if case.verdict else None)
+    return case.verdict or Verdict(outcome="hold", reason="steady")
+
+
+def _unmet(case: _Case, need: Need, snapshot: Snapshot) -> str:
+    """Why a need got nothing: the first that applies."""
+    if need.promised:
+        return "awaiting_reclaim"
+    if need.at_max:
+        return "at_max"
+    if snapshot.quotas is None or snapshot.scopes is None or snapshot.measurements is None:
+        return "policy_unavailable"
+    useful = [rating for rating in need.order if rating.serves(need.first_purpose)]
+    active = [rating for rating in useful if rating.profile.state == "active"]
+    if not active:
+        return "not_active" if useful else "unmeasured"
+    return next((need.stopped[rating.name] for rating in active if rating.name in need.stopped), "no_room")
+
+
+def _removals(case: _Case, snapshot: Snapshot) -> list[Action]:
+    verdict = _outcome(case, snapshot)
+    ended = [_removal(case.model, replica, "start_timeout") for replica in _ended(case)] if snapshot.replicas is not None else []
+    if verdict.outcome == "remove" and verdict.replica is not None:
+        return [*ended, _removal(case.model, verdict.replica, verdict.reason)]
+    return ended
+
+
+def _removal(model: Model, replica: Replica, reason: str) -> Action:
+    """A cancel of a starting one, a drain of a ready or unready one; of `add_only` models only the cancel of a stuck start acts."""
+    cancel = replica.state == "starting"
+    acts = model.mode == "auto" or (model.mode == "add_only" and cancel and reason == "start_timeout")
+    return Action(
+        op="cancel" if cancel else "drain",
+        model=model.name,
+        reason=reason,
+        profile=replica.profile,
+        replica=replica.name,
+        advice=not acts,
+    )
+
+
+def _limits(need: Need) -> tuple[LimitedBy, ...]:
+    """What stopped more, each once, in the order in which it was met."""
+    found: list[LimitedBy] = []
+    for stop in need.stops.values():
+        if stop not in found:
+            found.append(stop)
+    return tuple(found)
+
+
+def _decide(case: _Case, snapshot: Snapshot) -> Decision:
+    counted, need = case.tally, case.need
+    verdict = _outcome(case, snapshot)
+    known = snapshot.replicas is not None
+    ended = _ended(case) if known else []
+    limited_by = _limits(need) if need is not None else ()
+    outcome = "add" if verdict.outcome == "replace" else verdict.outcome
+    count = need.added if need is not None and outcome == "add" else 0
+    if outcome == "remove":
+        count = len(ended) if verdict.reason == "start_timeout" else 1
+    story = Story(
+        outcome=outcome,
+        reason=verdict.reason,
+        tally=counted,
+        found=case.found,
+        settings=snapshot.settings,
+        need=need,
+        victim=verdict.replica,
+        ended=ended,
+        limited_by=limited_by,
+    )
+    capacity = counted.capacity_ready + counted.capacity_starting
+    return Decision(
+        model=case.model.name,
+        outcome=outcome,
+        reason=verdict.reason,
+        count=count,
+        demand_low=counted.demand_low,
+        demand_high=counted.demand_high if known else None,
+        capacity_ready=counted.capacity_ready if known else None,
+        capacity_starting=counted.capacity_starting if known else None,
+        adds_above=None if case.left_alone or counted.at_max or not known else capacity,
+        removes_below=None if case.left_alone or not known else removes_below(case.found),
+        limited_by=limited_by,
+        why=why(story),
+    )

@@ -1,0 +1,76 @@
+"""What is wrong in a snapshot and stops nothing: listed, each with its subject and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from capacity.domain.load import Tally
+from capacity.domain.types import Snapshot
+from quotas.domain.policy import QuotaPolicy
+from quotas.domain.types import Problem
+
+
+def problems_of(snapshot: Snapshot, tallies: Sequence[Tally], policy: QuotaPolicy) -> tuple[Problem, ...]:
+    """All problems, by code and subject."""
+    found = [
+        *policy.problems,
+        *_guarantees_on_paths(snapshot),
+        *_no_owner(tallies),
+        *_unknown_nodes(snapshot, tallies),
+        *(problem for counted in tallies for problem in _hotspots(counted)),
+    ]
+    return tuple(sorted(found, key=lambda problem: (problem.code, problem.subject, problem.detail)))
+
+
+def _guarantees_on_paths(snapshot: Snapshot) -> Iterator[Problem]:
+    """A guarantee is for a class that nodes offer or profiles take; without the nodes nobody can tell."""
+    if snapshot.nodes is None:
+        return
+    classes = {resource for node in snapshot.nodes for resource in node.resources}
+    classes.update(profile.resource for profile in snapshot.profiles)
+    targets: dict[str, list[str]] = {}
+    for row in snapshot.quotas or ():
+        if row.guarantee is not None and row.target not in classes:
+            targets.setdefault(row.scope, []).append(row.target)
+    for scope, names in targets.items():
+        detail = f"no node offers and no profile takes {', '.join(sorted(names))}; that guarantee is ignored"
+        yield Problem(code="guarantee_not_leaf", subject=f"scope:{scope}", detail=detail)
+
+
+def _no_owner(tallies: Iterable[Tally]) -> Iterator[Problem]:
+    for counted in tallies:
+        if counted.model.scope is None:
+            detail = "belongs to no scope: counted against nobody and entitled to nothing"
+            yield Problem(code="no_owner", subject=f"model:{counted.model.name}", detail=detail)
+
+
+def _unknown_nodes(snapshot: Snapshot, tallies: Iterable[Tally]) -> Iterator[Problem]:
+    """Replicas on nodes that are not listed, or on another number than their profile takes."""
+    if snapshot.nodes is None:
+        return
+    known = {node.name for node in snapshot.nodes}
+    ratings = {counted.model.name: counted.ratings for counted in tallies}
+    for replica in snapshot.replicas or ():
+        hosts = ratings[replica.model][replica.profile].profile.hosts
+        if len(replica.nodes) == hosts and known.issuperset(replica.nodes):
+            continue
+        if replica.state == "starting" and not replica.nodes:
+            continue
+        missing = [name for name in replica.nodes if name not in known]
+        if missing:
+            detail = f"its node {', '.join(missing)} is not listed; it still counts for quotas"
+        else:
+            detail = f"it names {len(replica.nodes)} nodes and its profile takes {hosts}; it still counts for quotas"
+        yield Problem(code="unknown_node", subject=f"replica:{replica.name}", detail=detail)
+
+
+def _hotspots(counted: Tally) -> Iterator[Problem]:
+    """One replica over its own measured concurrency while the total fits is a matter of routing."""
+    if counted.demand_low > counted.capacity_ready:
+        return
+    loads, ratings = counted.loads, counted.ratings
+    for replica in counted.ready:
+        load, concurrency = loads[replica.name], ratings[replica.profile].concurrency
+        if load is not None and concurrency is not None and load > concurrency:
+            detail = f"{load} requests on a replica measured to serve {concurrency}, while the total fits: look at the routing"
+            yield Problem(code="hotspot", subject=f"replica:{replica.name}", detail=detail)

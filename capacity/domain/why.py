@@ -1,0 +1,313 @@
+"""The one sentence of a decision, with its numbers, as an operator would say it on the phone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from capacity.domain.clock import seconds_since
+from capacity.domain.load import Tally
+from capacity.domain.needs import Need
+from capacity.domain.reasons import REASONS
+from capacity.domain.types import Action, LimitedBy, Outcome, Replica, Settings
+from capacity.domain.victims import Victims, kept_capacity
+
+MOST_NAMED: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """Everything that a sentence may name. `victim`: who goes, or was refused; `ended`: stuck ones that go."""
+
+    outcome: Outcome
+    reason: str
+    tally: Tally
+    found: Victims
+    settings: Settings
+    need: Need | None
+    victim: Replica | None
+    ended: Sequence[Replica]
+    limited_by: Sequence[LimitedBy]
+
+
+def why(story: Story) -> str:
+    """The sentence for any outcome and reason that a plan can have."""
+    special = _SENTENCES.get((story.outcome, story.reason)) or _SENTENCES.get(("", story.reason))
+    text = special(story) if special else REASONS[story.reason].sentence
+    return f"{text}{_stopped(story)}{_ended(story)}"
+
+
+def number(count: int, noun: str) -> str:
+    """1 replica, 2 replicas."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _were(count: int, noun: str) -> str:
+    return f"{number(count, noun)} {'was' if count == 1 else 'were'}"
+
+
+def percent(fraction: Fraction) -> str:
+    """70 %, 66.7 %, as people read it."""
+    value = fraction * 100
+    return f"{value.numerator} %" if value.denominator == 1 else f"{decimal(value)} %"
+
+
+def decimal(value: Fraction) -> str:
+    """One digit after the point where there is more than a whole number; 26.6, 27."""
+    tenths = (value * 10).__round__()
+    return str(tenths // 10) if tenths % 10 == 0 else f"{tenths // 10}.{tenths % 10}"
+
+
+def _demand(tally: Tally) -> str:
+    held = tally.model.held_requests
+    running = tally.demand_low - (held or 0)
+    if not held:
+        return number(running, "request") + " in flight"
+    if not running:
+        return f"{number(held, 'request')} held at the gateway"
+    return f"{tally.demand_low} requests ({running} in flight, {held} held at the gateway)"
+
+
+def _verb(tally: Tally) -> str:
+    return "is" if tally.demand_low == 1 else "are"
+
+
+def _served(tally: Tally) -> str:
+    """What runs and what is on its way, in requests."""
+    if tally.ready:
+        text = f"the {tally.capacity_ready} that {_were(len(tally.ready), 'ready replica')} measured to serve within the SLO"
+    else:
+        text = "nothing that is ready"
+    if tally.starting:
+        text += f" and the {tally.capacity_starting} of {number(len(tally.starting), 'starting one')}"
+    return text
+
+
+def _added(story: Story) -> str:
+    need = story.need
+    if need is None or not need.actions:
+        return ""
+    starts = [action for action in need.actions if action.op == "start"]
+    back = [action.replica or "" for action in need.actions if action.op == "undrain"]
+    parts = [f"taking back {_names(back)}, still draining"] if back else []
+    for profile in dict.fromkeys(action.profile for action in starts):
+        parts.append("adding " + _starts(story.tally, [action for action in starts if action.profile == profile]))
+    return "; " + ", ".join(parts)
+
+
+def _starts(tally: Tally, starts: Sequence[Action]) -> str:
+    profile = tally.ratings[starts[0].profile].profile
+    nodes = Counter(node for action in starts for node in action.nodes)
+    places = _names([node if times == 1 or profile.hosts > 1 else f"{node} ×{times}" for node, times in nodes.items()])
+    each = " each" if len(starts) > 1 or profile.hosts > 1 else ""
+    return f"{len(starts)} of {profile.name} ({profile.units} {profile.resource}{each} on {places})"
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+
+
+def _over_capacity(story: Story) -> str:
+    return f"{_demand(story.tally)} {_verb(story.tally)} more than {_served(story.tally)}{_added(story)}."
+
+
+def _below_min(story: Story) -> str:
+    model, live = story.tally.model, story.tally.live
+    return f"{number(live, 'replica')} live, and the minimum is {model.min_replicas}{_added(story)}."
+
+
+def _wake(story: Story) -> str:
+    held = story.tally.model.held_requests
+    asked = f"{number(held, 'request')} held at the gateway" if held else "somebody asked for it just now"
+    return f"Nothing runs and {asked}{_added(story)}."
+
+
+def _reclaim_fill(story: Story) -> str:
+    return f"{_demand(story.tally)} {_verb(story.tally)} more than {_served(story.tally)}, and hardware is being given back{_added(story)}."
+
+
+def _evacuate_add(story: Story) -> str:
+    leaving = story.victim.name if story.victim else "a replica"
+    return f"{leaving} must leave its place and the rest cannot do without it{_added(story)}; it is drained when that one is ready."
+
+
+def _evacuate_remove(story: Story) -> str:
+    leaving = story.victim.name if story.victim else "a replica"
+    return f"{leaving} must leave its place and the rest carries the {_high(story)} of now; it is drained."
+
+
+def _need_unmet(story: Story) -> str:
+    """More is needed, and nothing was given: what is asked, then what REASONS says of it."""
+    need = story.need
+    sentence = REASONS[story.reason].sentence
+    if need is None:
+        return sentence
+    asked = {"below_min": _below_min, "wake": _wake, "evacuate": _must_leave}.get(need.reason, _over_capacity)(story)
+    return f"{asked} {sentence}"
+
+
+def _must_leave(story: Story) -> str:
+    return f"{story.victim.name if story.victim else 'A replica'} must leave its place and the rest cannot do without it."
+
+
+def _high(story: Story) -> str:
+    high = story.tally.demand_high
+    return "load" if high is None else number(high, "request")
+
+
+def _peak(story: Story) -> str:
+    peak = story.tally.peak
+    return "the load" if peak is None else f"at most {number(peak, 'request')} in the last {story.tally.window_seconds} s"
+
+
+def _line(story: Story) -> str:
+    """70 % of the 38 that stay, and what that is."""
+    if story.victim is None:
+        return "the threshold"
+    capacity = kept_capacity(story.found, story.victim)
+    fraction = story.found.fraction
+    return f"{percent(fraction)} of the {capacity} that the others were measured to serve, which is {decimal(fraction * capacity)}"
+
+
+def _who(story: Story) -> str:
+    return story.victim.name if story.victim else "one"
+
+
+def _rest_under(story: Story) -> str:
+    return f"Without {_who(story)}: {_peak(story)}, under {_line(story)}; it is taken back."
+
+
+def _rest_over(story: Story) -> str:
+    return f"Without {_who(story)}: {_peak(story)}, not under {_line(story)}."
+
+
+def _survivor_over(story: Story) -> str:
+    return f"With its share of {_who(story)}'s load one of the others would be at or over {percent(story.found.fraction)} of its own."
+
+
+def _above_max(story: Story) -> str:
+    return f"{number(story.tally.held, 'replica')} held, and the maximum is {story.tally.model.max_replicas}; {_who(story)} is taken back."
+
+
+def _at_min(story: Story) -> str:
+    model = story.tally.model
+    if model.min_replicas or not model.scale_to_zero:
+        least = max(model.min_replicas, 1)
+        return f"{number(story.tally.live, 'replica')} live; {least} must stay."
+    return f"The last replica stays while there is demand ({_high(story)})."
+
+
+def _cooldown(story: Story) -> str:
+    tally, at = story.tally, story.found.at
+    window = tally.window_seconds
+    changed, covered = tally.model.last_change_at, tally.model.demand_seconds
+    if changed is not None and seconds_since(changed, at) < window:
+        return f"The last change was {seconds_since(changed, at)} s ago; one is taken back after {window} s at the earliest."
+    return f"Only {covered} s of the last {window} s of load are recorded."
+
+
+def _draining(story: Story) -> str:
+    return f"{number(len(story.tally.draining), 'replica')} draining; the next is taken when that is over."
+
+
+def _unknown(story: Story) -> str:
+    tally = story.tally
+    unknown = sorted(r.name for r in (*tally.ready, *tally.unready, *tally.stuck) if r.state != "starting" and tally.loads[r.name] is None)
+    if unknown:
+        return f"The load of {_names(unknown)} is not known, so nothing is taken back."
+    if tally.model.held_requests is None:
+        return "How many requests are held at the gateway is not known, so nothing is taken back."
+    return "The highest load of the window is not known, so nothing is taken back."
+
+
+def _starting(story: Story) -> str:
+    tally = story.tally
+    if tally.demand_low > tally.capacity_ready:
+        return f"{_demand(tally)} will be served by {_served(tally)}."
+    return f"{number(len(tally.starting), 'replica')} starting; nothing is taken back before that is over."
+
+
+def _start_timeout(story: Story) -> str:
+    return f"{number(len(story.ended), 'replica')} took longer to become ready than a start may take."
+
+
+def _idle(story: Story) -> str:
+    return f"No load and no request for more than {story.settings.idle_seconds} s; {_who(story)}, the last one, goes."
+
+
+def _idle_wait(story: Story) -> str:
+    return f"No load, but the last request, wake or start was not more than {story.settings.idle_seconds} s ago."
+
+
+def _unmeasured(story: Story) -> str:
+    if story.need is not None:
+        return _need_unmet(story)
+    doubtful = sorted({story.tally.rating(r).name for r in story.tally.ready if story.tally.rating(r).doubtful})
+    return f"What {_names(doubtful)} can serve is not measured, assumed or outdated, so nothing is taken back."
+
+
+def _phrase(stop: LimitedBy) -> str:
+    facts = stop.facts
+    return _PHRASES[stop.kind].format(**facts)
+
+
+_PHRASES: Final[Mapping[str, str]] = {
+    "limit": "the limit of {scope} on {target} is {limit} and {used} are used",
+    "room": "{resource} has {free} free, at most {largest_free} on one node",
+    "max_replicas": "the maximum is {max}",
+    "guarantee_reserved": "{units} are kept for {scope}",
+    "step": "at most {max} are added in one pass",
+    "unmeasured": "{profile} is not measured",
+    "unable": "{profile} was measured to miss the target even without load",
+    "not_active": "{profile} takes no new ones",
+    "backoff": "{profile} backs off until {until}",
+    "unknown": "the {store} could not be read",
+}
+
+
+def _stopped(story: Story) -> str:
+    """What was in the way, where anything was."""
+    if not story.limited_by:
+        return ""
+    return " In the way: " + "; ".join(_phrase(stop) for stop in story.limited_by) + "."
+
+
+def _ended(story: Story) -> str:
+    if not story.ended:
+        return ""
+    return f" {_names([replica.name for replica in story.ended])} never became ready in time and {'is' if len(story.ended) == 1 else 'are'} ended."
+
+
+_SENTENCES: Final[Mapping[tuple[str, str], Callable[[Story], str]]] = {
+    ("add", "below_min"): _below_min,
+    ("add", "wake"): _wake,
+    ("add", "over_capacity"): _over_capacity,
+    ("add", "reclaim_fill"): _reclaim_fill,
+    ("add", "evacuate"): _evacuate_add,
+    ("remove", "evacuate"): _evacuate_remove,
+    ("remove", "above_max"): _above_max,
+    ("remove", "rest_under_threshold"): _rest_under,
+    ("remove", "idle"): _idle,
+    ("remove", "start_timeout"): _start_timeout,
+    ("hold", "starting_covers"): _starting,
+    ("hold", "rest_over_threshold"): _rest_over,
+    ("hold", "survivor_over_threshold"): _survivor_over,
+    ("hold", "at_min"): _at_min,
+    ("hold", "cooldown"): _cooldown,
+    ("hold", "draining"): _draining,
+    ("hold", "idle_wait"): _idle_wait,
+    ("hold", "metrics_unknown"): _unknown,
+    ("hold", "unmeasured"): _unmeasured,
+    ("hold", "at_max"): _need_unmet,
+    ("hold", "no_room"): _need_unmet,
+    ("hold", "at_limit"): _need_unmet,
+    ("hold", "guarantee_reserved"): _need_unmet,
+    ("hold", "awaiting_reclaim"): _need_unmet,
+    ("hold", "not_active"): _need_unmet,
+    ("hold", "policy_unavailable"): _need_unmet,
+    ("hold", "room_unknown"): _need_unmet,
+}

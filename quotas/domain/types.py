@@ -1,0 +1,80 @@
+"""What the quota rules read and answer: scopes, quota rows, claims of models, and the answers to "may it have one more?"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+MODEL_TARGET: Final = "model:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """An organisation, team, project or key. Every parent's limit binds; guarantees come through the funding parent,
+    which is the first of `parents` where none is named."""
+
+    name: str
+    parents: tuple[str, ...] = ()
+    funding_parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """One row: whole units of a class (or, for a `model:` target, replicas). None says nothing, 0 is a real zero."""
+
+    scope: str
+    target: str
+    guarantee: int | None = None
+    limit: int | None = None
+    weight: int = 1
+    lend: bool = True
+    lowered_at: datetime | None = None
+
+    @property
+    def model(self) -> str | None:
+        """The model whose replicas are counted, None for a row on a class."""
+        return self.target[len(MODEL_TARGET) :] if self.target.startswith(MODEL_TARGET) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something wrong in what was read, which stops nothing: `subject` is kind:name, `detail` one sentence."""
+
+    code: str
+    subject: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a model holds before the pass: `units` by class (hosts counted), and replicas, in every state."""
+
+    model: str
+    scope: str | None
+    units: Mapping[str, int] = field(default_factory=dict)
+    replicas: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitStop:
+    """A limit that one more replica would pass, with the usage as it stands now, this pass's grants counted in."""
+
+    scope: str
+    target: str
+    limit: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedStop:
+    """Units that must stay free because `scope` is owed them."""
+
+    scope: str
+    units: int
+
+
+def covers(target: str, resource: str) -> bool:
+    """Whether a row on the path `target` binds the class `resource`, by segments: `gpu` covers `gpu/h100`, `gpu/h1` does not."""
+    return resource == target or resource.startswith(target + "/")
