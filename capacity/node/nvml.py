@@ -25,7 +25,7 @@ class NvmlFailed(RuntimeError):
 def list_gpus() -> list[Gpu]:
     """All devices by index, a device in MIG mode as its slices; empty on a host without NVIDIA's library."""
     try:
-        import pynvml
+        import pynvml  # type: ignore[import-untyped]
     except ImportError:
         return []
     return read_gpus(pynvml)
@@ -60,7 +60,7 @@ def _in_mig_mode(nvml: Any, handle: Any) -> bool:
         current, _ = nvml.nvmlDeviceGetMigMode(handle)
     except nvml.NVMLError:  # a product without MIG says "not supported"
         return False
-    return current == nvml.NVML_DEVICE_MIG_ENABLE
+    return bool(current == nvml.NVML_DEVICE_MIG_ENABLE)
 
 
 def _slices(nvml: Any, handle: Any) -> list[Any]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
 
 from redis import Redis
 from redis.exceptions import RedisError
 
 from capacity.drivers.wire import LOG_KEY, REPORTS_KEY, report_to_json
+from capacity.node import logs
 from capacity.ports import NodeReport
 
 LOG_EXPIRES_SECONDS = 86_400
+TAIL_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -46,3 +50,27 @@ class Reporter:
             log.warning("Redis is reached again.")
         self._away = False
         return True
+
+
+class LogKeeper:
+    """Keeps logs within their bound, and their ends where the page of a replica finds them."""
+
+    def __init__(self, reporter: Reporter, folder: Path) -> None:
+        self._reporter = reporter
+        self._folder = folder
+        self._told: dict[str, str] = {}
+        self._told_at: datetime | None = None
+
+    def tend(self, paths: Mapping[str, Path], now: datetime) -> None:
+        """`paths`: replica → log. Cuts at each call; tells what changed at most each 5 s."""
+        for path in paths.values():
+            logs.bound(path)
+        if self._told_at is not None and abs(now - self._told_at) < timedelta(seconds=TAIL_SECONDS):
+            return
+        self._told_at = now
+        logs.prune(self._folder, set(paths.values()))
+        self._told = {name: self._tell(name, path) for name, path in paths.items()}
+
+    def _tell(self, name: str, path: Path) -> str:
+        text, told = logs.tail(path), self._told.get(name, "")
+        return text if text == told or self._reporter.tail(name, text) else told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,17 +29,19 @@ def prepared(
     *,
     templates: Mapping[str, Template],
     inventory: Inventory,
-    records: Iterable[Record],
+    holding: Sequence[Record],
     place: Place,
     now: datetime,
 ) -> tuple[Record, Command]:
-    """The record of intent and the command; Refused or NoRoom with one sentence, in which case nothing changed."""
+    """The record of intent and the command; Refused or NoRoom with one sentence, in which case nothing changed.
+
+    `holding`: the replicas that hold hardware and ports now.
+    """
     template = templates.get(order.template)
     if template is None:
         raise Refused(f"This host has no runtime template {shown(order.template)}.")
     if order.units < 1:
         raise Refused(f"{order.units} units of {order.resource} are no size for a replica.")
-    holding = [record for record in records if record.holds]
     devices = _devices(order, inventory, holding)
     port = free_port(place.address, place.ports, {record.port for record in holding})
     if port is None:

@@ -124,9 +124,7 @@ def load_templates(path: Path) -> dict[str, Template]:
 
 def _check_owner(path: Path, what: str, status: os.stat_result) -> None:
     if status.st_uid not in (0, os.geteuid()):
-        raise InvalidTemplates(
-            f"{path}: the {what} belongs to user {status.st_uid}, not to root or the user that runs the worker."
-        )
+        raise InvalidTemplates(f"{path}: the {what} belongs to user {status.st_uid}, not to root or the worker's own user.")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InvalidTemplates(f"{path}: the {what} may be written by others; take that away with chmod go-w.")
 

@@ -14,9 +14,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from capacity.drivers.wire import queue_of
 from capacity.node import options
-from capacity.node.agent import Identity, NodeAgent
+from capacity.node.agent import NodeAgent
 from capacity.node.flights import in_flight
 from capacity.node.inventory import Hardware
+from capacity.node.orders import Identity
 from capacity.node.record import AnotherWorker, Store
 from capacity.node.reporter import Reporter
 from capacity.node.serving import serve
