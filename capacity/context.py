@@ -6,6 +6,9 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from .views.frame import frame_of
+
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    return {}
+    user = getattr(request, "user", None)
+    return {"frame": frame_of(request)} if user is not None and user.is_authenticated else {}

@@ -1,7 +1,34 @@
+"""The pages. A name may hold slashes: pages end with one, data does not."""
+
+from __future__ import annotations
+
 from django.urls import path
 
-from . import views
+from .views import (
+    decisions,
+    example,
+    measurements,
+    model_list,
+    model_page,
+    nodes,
+    now,
+    replica_page,
+    tenants,
+    tokens,
+)
 
 urlpatterns = [
-    path("", views.now, name="now"),
+    path("", now.now, name="now"),
+    path("example/remove/", example.example_remove, name="example_remove"),
+    path("models/", model_list.model_list, name="models"),
+    path("models/<path:name>/chart.json", model_page.chart_json, name="model_chart"),
+    path("models/<path:name>/", model_page.model_page, name="model"),
+    path("replicas/<path:name>/", replica_page.replica_page, name="replica"),
+    path("nodes/", nodes.nodes, name="nodes"),
+    path("tenants/", tenants.tenants, name="tenants"),
+    path("measurements/", measurements.measurements, name="measurements"),
+    path("decisions/", decisions.decisions, name="decisions"),
+    path("decisions/<int:pk>/", decisions.decision, name="decision"),
+    path("tokens/", tokens.tokens, name="tokens"),
+    path("tokens/revoke/", tokens.token_revoke, name="token_revoke"),
 ]

@@ -1,0 +1,296 @@
+"""The load chart: arrays in, a figure for Plotly out (plain dicts: building graph objects costs more than the data)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .series import Floats, Loads, Times, stretches, thin
+
+MOST_SERIES = 20
+WORST_SERIES = 10
+MOST_POINTS = 500
+MOST_MARKERS = 40
+MOST_UNREAD = 60
+FLOOR_PERCENT = 120.0
+
+# The light theme's colours; the page's script puts the custom property of the theme in their place.
+COLOURS = {
+    "ink": "#15202b",
+    "muted": "#5b6875",
+    "line": "#dfe4ea",
+    "card": "#ffffff",
+    "accent": "#2f6fde",
+    "good": "#167a4a",
+    "warn": "#9a5b00",
+    "bad": "#b3261e",
+    "unknown": "#7a8591",
+    "series-1": "#2e6edd",
+    "series-2": "#0f9a8a",
+    "series-3": "#b4600f",
+    "series-4": "#8a3fb8",
+    "series-5": "#c2387a",
+    "series-6": "#5c7a12",
+    "series-7": "#0b7fa8",
+    "series-8": "#a8740a",
+    "series-9": "#5b57d6",
+    "series-10": "#9c4a3c",
+}
+SERIES_COLOURS = [colour for name, colour in COLOURS.items() if name.startswith("series-")]
+HOVER = "<b>%{fullData.name}</b>: %{y:.1f} %<br>%{x|%Y-%m-%d %H:%M:%S} UTC<extra></extra>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """A change on the time axis. `at`: epoch seconds; `count` replicas, 0 for an edit; `url`: where it is told."""
+
+    at: int
+    kind: Literal["add", "remove", "edit"]
+    count: int
+    text: str
+    url: str
+
+
+def load_figure(
+    loads: Loads,
+    *,
+    names: Mapping[int, str],
+    start: int,
+    end: int,
+    scale_down_percent: float,
+    markers: Sequence[Marker] = (),
+    group_url: str = "",
+) -> dict[str, Any]:
+    """Each replica's requests in flight as % of its measured concurrency from `start` to `end` (epoch seconds).
+
+    `names`: replica key → name. `group_url`: where several changes that fall on one pill are told, with {start} and {end}.
+    """
+    top = _top(loads.percent)
+    shown, others = _choose(loads.percent)
+    traces = [_unread(loads, top, end)] if loads.unread.any() else []
+    traces += _band(loads, others) if len(others) else []
+    traces += [
+        _line(loads.at, loads.percent[row], escape(names.get(int(loads.replicas[row]), "removed replica")), position)
+        for position, row in enumerate(shown)
+    ]
+    traces += _rest(loads, top)
+    traces += _pills(markers, top, start, end, group_url)
+    return {"data": traces, "layout": _layout(start, end, top, scale_down_percent)}
+
+
+def escape(text: str) -> str:
+    """Plotly reads tags in names and texts; a name is never one."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def compact(figure: Mapping[str, Any], start: int) -> dict[str, Any]:
+    """The same figure for the wire: `x` as whole seconds after `start` (layout.meta.start, ms), a third of the bytes."""
+    data = [{**trace, "x": [None if x is None else (x // 1000) - start for x in trace["x"]]} for trace in figure["data"]]
+    layout = {**figure["layout"], "meta": {"start": start * 1000, "colours": {v: f"--{k}" for k, v in COLOURS.items()}}}
+    return {"data": data, "layout": layout}
+
+
+def _top(percent: Floats) -> float:
+    known = percent[~np.isnan(percent)]
+    return max(FLOOR_PERCENT, float(np.ceil(known.max()))) if known.size else FLOOR_PERCENT
+
+
+def _choose(percent: Floats) -> tuple[list[int], list[int]]:
+    """Rows drawn as lines, and rows that become a band: all, or the worst ten where there are more than twenty."""
+    rows = list(range(len(percent)))
+    if len(rows) <= MOST_SERIES:
+        return rows, []
+    peaks = np.where(np.isnan(percent), -1.0, percent).max(axis=1)
+    order = np.argsort(-peaks, kind="stable").tolist()
+    return order[:WORST_SERIES], order[WORST_SERIES:]
+
+
+def _line(at: Times, percent: Floats, name: str, position: int) -> dict[str, Any]:
+    kept = thin(percent, MOST_POINTS)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": _milliseconds(at[kept]),
+        "y": _tenths(percent[kept]),
+        "line": {"shape": "hv", "width": 1.6, "color": SERIES_COLOURS[position % len(SERIES_COLOURS)]},
+        "connectgaps": False,
+        "hovertemplate": HOVER,
+    }
+
+
+def _band(loads: Loads, rows: list[int]) -> list[dict[str, Any]]:
+    """The lowest and the highest of the rows at each instant, filled between; where none is known it falls to a gap."""
+    part = loads.percent[rows]
+    known = ~np.isnan(part)
+    any_known = known.any(axis=0)
+    lowest = np.where(any_known, np.where(known, part, np.inf).min(axis=0), np.nan)
+    highest = np.where(any_known, np.where(known, part, -np.inf).max(axis=0), np.nan)
+    edge = {"shape": "hv", "width": 0.5, "color": COLOURS["unknown"]}
+    below = {**_line(loads.at, lowest, f"lowest of {len(rows)} others", 0), "line": edge, "showlegend": False}
+    above = {**_line(loads.at, highest, f"{len(rows)} others, lowest to highest", 0), "line": edge}
+    return [below, {**above, "fill": "tonexty", "fillcolor": "rgba(122,133,145,0.18)"}]
+
+
+def _rest(loads: Loads, top: float) -> list[dict[str, Any]]:
+    if np.isnan(loads.rest).all():
+        return []
+    clipped = np.where(loads.rest > top, top, loads.rest)
+    line = _line(loads.at, clipped, "the rest, if one were taken back", 0)
+    line["line"] = {"shape": "hv", "width": 1.6, "dash": "dot", "color": COLOURS["muted"]}
+    leaving = stretches(loads.rest > top)
+    if not leaving:
+        return [line]
+    line["hovertemplate"] = HOVER.replace("%{y:.1f} %", "%{y:.1f} % or more")
+    firsts = np.array([first for first, _ in leaving][:MOST_POINTS])
+    arrows = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "leaves the range",
+        "x": _milliseconds(loads.at[firsts]),
+        "y": [top] * len(firsts),
+        "marker": {"symbol": "triangle-up", "size": 8, "color": COLOURS["muted"]},
+        "text": [f"{value:,.0f} %" for value in loads.rest[firsts]],
+        "hovertemplate": "the rest leaves the range: %{text}<br>%{x|%Y-%m-%d %H:%M:%S} UTC<extra></extra>",
+        "showlegend": False,
+    }
+    return [line, arrows]
+
+
+def _unread(loads: Loads, top: float, end: int) -> dict[str, Any]:
+    """Hatched stretches in which a replica had no reading or no pass came; the longest where there are too many."""
+    until = np.append(loads.at[1:], min(end, int(loads.at[-1] + loads.interval_seconds)))
+    spans = [(int(loads.at[first]), int(until[last])) for first, last in stretches(loads.unread)]
+    longest = sorted(sorted(spans, key=lambda span: span[0] - span[1])[:MOST_UNREAD])
+    xs: list[int | None] = []
+    ys: list[float | None] = []
+    for first, last in longest:
+        xs += [first * 1000, first * 1000, last * 1000, last * 1000, None]
+        ys += [0, top, top, 0, None]
+    return {
+        "type": "scatter",
+        "mode": "none",
+        "name": "no reading",
+        "x": xs,
+        "y": ys,
+        "fill": "toself",
+        "fillcolor": "rgba(122,133,145,0.14)",
+        "fillpattern": {"shape": "/", "size": 6, "solidity": 0.25, "fgcolor": COLOURS["unknown"], "fillmode": "overlay"},
+        "hoverinfo": "skip",
+    }
+
+
+def _pills(markers: Sequence[Marker], top: float, start: int, end: int, group_url: str) -> list[dict[str, Any]]:
+    inside = sorted((marker for marker in markers if start <= marker.at <= end), key=lambda marker: marker.at)
+    if not inside:
+        return []
+    pills = _grouped(inside, (end - start) / MOST_MARKERS, group_url)
+    stems_x = [x for pill in pills for x in (pill.at * 1000, pill.at * 1000, None)]
+    stems = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "changes",
+        "x": stems_x,
+        "y": [0, top, None] * len(pills),
+        "line": {"width": 1, "color": COLOURS["line"]},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    colours = {"add": COLOURS["accent"], "remove": COLOURS["good"], "edit": COLOURS["unknown"]}
+    faces = {
+        "type": "scatter",
+        "mode": "markers+text",
+        "name": "changes",
+        "x": [pill.at * 1000 for pill in pills],
+        "y": [top] * len(pills),
+        "marker": {"symbol": "line-ew", "size": 9, "line": {"width": 17, "color": [colours[pill.kind] for pill in pills]}},
+        "text": [_face(pill) for pill in pills],
+        "textfont": {"size": 11, "color": COLOURS["card"]},
+        "hovertext": [escape(pill.text) for pill in pills],
+        "hovertemplate": "%{hovertext}<br>%{x|%Y-%m-%d %H:%M:%S} UTC<extra></extra>",
+        "customdata": [pill.url for pill in pills],
+        "cliponaxis": False,
+        "showlegend": False,
+        "meta": "pills",
+    }
+    return [stems, faces]
+
+
+def _face(pill: Marker) -> str:
+    return {"add": f"+{pill.count}", "remove": f"−{pill.count}", "edit": "✎"}[pill.kind]
+
+
+def _grouped(markers: Sequence[Marker], width: float, group_url: str) -> list[Marker]:
+    """Changes that would cover each other share one pill: its number is their sum, its link all of them."""
+    groups: list[list[Marker]] = []
+    for marker in markers:
+        if groups and marker.at - groups[-1][0].at < width and groups[-1][0].kind == marker.kind:
+            groups[-1].append(marker)
+        else:
+            groups.append([marker])
+    return [group[0] if len(group) == 1 else _one_pill(group, group_url) for group in groups]
+
+
+def _one_pill(group: Sequence[Marker], group_url: str) -> Marker:
+    first, last = group[0], group[-1]
+    return Marker(
+        at=first.at,
+        kind=first.kind,
+        count=sum(marker.count for marker in group),
+        text=f"{len(group)} changes; the first: {first.text}",
+        url=group_url.format(start=first.at, end=last.at + 1) if group_url else first.url,
+    )
+
+
+def _layout(start: int, end: int, top: float, scale_down_percent: float) -> dict[str, Any]:
+    share = f"{scale_down_percent:g} %"
+    axis = {"gridcolor": COLOURS["line"], "linecolor": COLOURS["line"], "zeroline": False, "color": COLOURS["muted"]}
+    return {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"size": 12, "color": COLOURS["ink"], "family": "system-ui, sans-serif"},
+        "margin": {"l": 52, "r": 112, "t": 22, "b": 34},
+        "height": 360,
+        "hovermode": "closest",
+        "dragmode": "zoom",
+        "hoverlabel": {"bgcolor": COLOURS["card"], "bordercolor": COLOURS["muted"], "font": {"color": COLOURS["ink"]}},
+        "legend": {"orientation": "h", "y": -0.14, "x": 0, "font": {"color": COLOURS["muted"]}},
+        "xaxis": {**axis, "type": "date", "range": [start * 1000, end * 1000], "showgrid": False},
+        "yaxis": {**axis, "range": [0, top], "ticksuffix": " %", "fixedrange": True, "dtick": _tick(top)},
+        "shapes": [
+            _level(100, COLOURS["bad"], "solid", "measured concurrency"),
+            _level(scale_down_percent, COLOURS["warn"], "dash", "scale-down share"),
+        ],
+        "annotations": [
+            _margin_label(100, "100 %: measured,<br>adds above", COLOURS["bad"]),
+            _margin_label(scale_down_percent, f"{share}: the rest must<br>stay below it", COLOURS["warn"]),
+        ],
+    }
+
+
+def _tick(top: float) -> float:
+    return next((step for step in (20, 50, 100, 200, 500, 1000) if top / step <= 8), 10 ** np.floor(np.log10(top)))
+
+
+def _level(percent: float, colour: str, dash: str, name: str) -> dict[str, Any]:
+    line = {"color": colour, "width": 1.6, "dash": dash}
+    return {"type": "line", "name": name, "xref": "paper", "x0": 0, "x1": 1, "y0": percent, "y1": percent, "line": line}
+
+
+def _margin_label(percent: float, text: str, colour: str) -> dict[str, Any]:
+    place = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 6, "y": percent, "yanchor": "middle", "align": "left"}
+    return {**place, "text": text, "showarrow": False, "font": {"size": 11, "color": colour}}
+
+
+def _milliseconds(at: Times) -> list[int]:
+    return (at * 1000).tolist()
+
+
+def _tenths(percent: NDArray[np.float64]) -> list[float | None]:
+    """To 0.1 %, None where unknown."""
+    rounded = np.round(percent, 1).tolist()
+    return [None if value != value else value for value in rounded]

@@ -1,0 +1,1 @@
+"""The pages. Each asks querysets for what its user may see; foreign things are not found."""

@@ -1,0 +1,164 @@
+"""What needs a person, as sentences. Only rows with a fault are read, so that the number of queries stays the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.urls import reverse
+
+from .. import clock
+from ..models import Decision, LanguageModel, Measurement, Node, Profile, Replica, Sample
+from .words import SHORT, UNKNOWING, sentence, title
+
+if TYPE_CHECKING:
+    from .frame import Frame
+
+MOST_OF_A_KIND = 50
+SLACK = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing: `subject` (bold) and `text` are its sentence, `url` and `act` the link that says what it shows."""
+
+    label: str
+    level: str
+    subject: str
+    text: str
+    url: str
+    act: str
+    place: str = "now"
+
+
+def items(frame: Frame) -> list[Item]:
+    """The worst first: what hides the rest, what lacks capacity, what is doubted."""
+    sources = (_late, _views, _could_not, _over_capacity, _silent_nodes, _evidence, _problems)
+    return [item for source in sources for item in source(frame)]
+
+
+def _late(frame: Frame) -> Iterator[Item]:
+    for pool in frame.shown_pools:
+        row = pool.last_pass
+        if row is None or frame.now - row.at <= timedelta(seconds=frame.late_after_seconds):
+            continue
+        text = f"has had no pass for {clock.age(row.at, frame.now)}; what is shown is that old, and nothing is scaled meanwhile."
+        yield Item(label="late", level="bad", subject=pool.name, text=text, url="/readyz", act="what is not ready →")
+
+
+def _views(frame: Frame) -> Iterator[Item]:
+    for view in frame.views:
+        if view.error:
+            age = (
+                "and were never read"
+                if view.age_seconds is None
+                else f"the last good answer is {clock.duration(view.age_seconds)} old"
+            )
+            text = f"cannot be read ({view.error[:160]}); {age}."
+            yield Item(label="unreadable", level="bad", subject=view.name, text=text, url="/readyz", act="what is not ready →")
+
+
+def _newest(frame: Frame, field: str) -> Q:
+    """Rows that the newest pass of their pool wrote or confirmed."""
+    path = {"seen_until": ("pool", "seen_until__gte"), "at": ("model__pool", "at__gte")}[field]
+    condition = Q(pk__in=[])
+    for pool in frame.shown_pools:
+        if pool.last_pass:
+            condition |= Q(**{path[0]: pool, path[1]: pool.last_pass.at - SLACK})
+    return condition
+
+
+def _could_not(frame: Frame) -> Iterator[Item]:
+    rows = Decision.objects.visible_to(frame.user).filter(_newest(frame, "seen_until"), reason__in=SHORT | UNKNOWING)
+    for row in rows.select_related("model").order_by("at", "model__name")[:MOST_OF_A_KIND]:
+        level = "unknown" if row.reason in UNKNOWING else "warn"
+        text = f"{row.why or sentence(row.reason)} For {clock.age(row.at, frame.now)}."
+        yield Item(
+            label=title(row.reason), level=level, subject=row.model.name, text=text, url=model_url(row.model.name), act="why →"
+        )
+
+
+def _over_capacity(frame: Frame) -> Iterator[Item]:
+    seen = LanguageModel.objects.visible_to(frame.user)
+    rows = Sample.objects.filter(_newest(frame, "at"), model__in=seen, demand_low__gt=F("capacity_ready"))
+    for row in rows.select_related("model").defer("replicas").order_by("model__name")[:MOST_OF_A_KIND]:
+        text = f"has {row.demand_low:,} requests in flight on ready replicas that were measured to serve {row.capacity_ready:,}."
+        coming = f" {row.starting} starting." if row.starting else ""
+        yield Item(
+            label="over capacity",
+            level="bad",
+            subject=row.model.name,
+            text=text + coming,
+            url=model_url(row.model.name),
+            act="the chart →",
+        )
+
+
+def silent_nodes(frame: Frame) -> Any:
+    """Nodes that have reported once and not within their pool's `node_silent_seconds`."""
+    condition = Q(pk__in=[])
+    for pool in frame.shown_pools:
+        silent = getattr(pool, "settings", None)
+        seconds = silent.node_silent_seconds if silent else 30
+        condition |= Q(pool=pool, reported_at__lt=frame.now - timedelta(seconds=seconds))
+    return Node.objects.filter(condition).order_by("name")
+
+
+def _silent_nodes(frame: Frame) -> Iterator[Item]:
+    if not frame.user.sees_everything:
+        return
+    for node in silent_nodes(frame)[:MOST_OF_A_KIND]:
+        text = f"has not reported for {clock.age(node.reported_at, frame.now)}; its replicas are unknown and are left alone."
+        url = reverse("nodes") + f"#node-{node.pk}"
+        yield Item(label="silent", level="unknown", subject=node.name, text=text, url=url, act="node →", place="nodes")
+
+
+def profiles_in_use(frame: Frame) -> Any:
+    """Profiles that replicas run on, each with the status of its newest measurement (None: there is none)."""
+    newest = Measurement.objects.filter(profile=OuterRef("pk")).order_by("-measured_at", "-id")
+    running = Replica.objects.filter(profile=OuterRef("pk"), gone_at__isnull=True)
+    rows = Profile.objects.visible_to(frame.user).filter(Exists(running), model__pool__in=frame.shown_pools)
+    return rows.annotate(evidence=Subquery(newest.values("status")[:1])).select_related("model")
+
+
+def _evidence(frame: Frame) -> Iterator[Item]:
+    words = {
+        None: ("unmeasured", "runs without a measurement: it is never added for load, and none of its replicas is taken back."),
+        "stale": ("outdated", "stands on an outdated measurement: it counts for adding, and removals wait."),
+        "assumed": ("assumed", "stands on numbers that a person typed in: they count for adding, and removals wait."),
+    }
+    rows = profiles_in_use(frame).filter(Q(evidence__isnull=True) | ~Q(evidence="current"))
+    for row in rows.order_by("model__name", "name")[:MOST_OF_A_KIND]:
+        label, text = words[row.evidence]
+        yield Item(
+            label=label,
+            level="warn",
+            subject=f"{row.model.name} · {row.name}",
+            text=text,
+            url=reverse("measurements"),
+            act="measurements →",
+            place="measurements",
+        )
+
+
+def _problems(frame: Frame) -> Iterator[Item]:
+    """What the plan and the observation named; of models only those that the user may see, the rest for operators."""
+    told = [problem for row in frame.passes for problem in row.problems if isinstance(problem, dict)]
+    names = {str(problem.get("subject", ""))[6:] for problem in told if str(problem.get("subject", "")).startswith("model:")}
+    seen = set(LanguageModel.objects.visible_to(frame.user).filter(name__in=names).values_list("name", flat=True))
+    for problem in told[:MOST_OF_A_KIND]:
+        kind, _, name = str(problem.get("subject", "")).partition(":")
+        if problem.get("code") in {"node_silent", "node_lost"} or not (
+            frame.user.sees_everything or (kind == "model" and name in seen)
+        ):
+            continue
+        url = model_url(name) if kind == "model" else reverse("decisions")
+        text = str(problem.get("detail") or sentence(str(problem.get("code"))))
+        yield Item(label=title(str(problem.get("code"))), level="warn", subject=name, text=text, url=url, act="look →")
+
+
+def model_url(name: str) -> str:
+    return reverse("model", args=[name])

@@ -1,0 +1,61 @@
+"""Hosts: what they offer, what is free, how old their report is. For those who run them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from ..models import Node
+from .frame import frame_of
+from .hardware import by_class, held_units
+from .live import live
+from .now import open_nodes
+
+PAGE_ROWS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRow:
+    """A node with (class, held, offered) of each class."""
+
+    node: Node
+    is_silent: bool
+    units: list[tuple[str, int, int]]
+
+    @property
+    def state(self) -> tuple[str, str, str]:
+        """Level, icon and word."""
+        if self.is_silent:
+            return "unknown", "○", "silent"
+        if not self.node.schedulable:
+            return "warn", "◑", "cordoned"
+        return ("good", "●", "reporting") if self.node.reported_at else ("unknown", "○", "never reported")
+
+
+@live
+def nodes(request: HttpRequest) -> HttpResponse:
+    frame = frame_of(request)
+    if not frame.user.sees_everything:
+        raise Http404
+    opened = open_nodes(frame)
+    held = held_units(pool.pk for pool in frame.shown_pools)
+    page = Paginator(opened, PAGE_ROWS).get_page(request.GET.get("page"))
+    context = {
+        "classes": by_class(opened, held),
+        "rows": [_row(node, is_open, held.get(node.name, {})) for node, is_open in page.object_list],
+        "page": page,
+        "reporting": sum(1 for node, is_open in opened if node.reported_at and (is_open or not node.schedulable)),
+        "total": len(opened),
+        "place": "nodes",
+    }
+    return render(request, "pages/nodes.html", context)
+
+
+def _row(node: Node, is_open: bool, held: Mapping[str, int]) -> NodeRow:
+    classes = sorted({*node.resources, *held})
+    units = [(name, held.get(name, 0), int(node.resources.get(name, 0))) for name in classes]
+    return NodeRow(node=node, is_silent=node.schedulable and not is_open, units=units)

@@ -1,0 +1,33 @@
+"""One replica: its state, where it runs, the end of its log, and what was done to it."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from ..models import Action, Replica, Sample
+from ..store import read_log
+from .board import threshold_percent
+from .live import live
+from .model_page import replica_rows
+
+LOG_CHARACTERS = 20_000
+ACTIONS_SHOWN = 50
+
+
+@live
+def replica_page(request: HttpRequest, name: str) -> HttpResponse:
+    found = Replica.objects.visible_to(request.user).select_related("model__pool__settings", "model__scope", "profile")
+    replica = get_object_or_404(found, name=name)
+    sample = Sample.objects.filter(model=replica.model).order_by("-at").first()
+    log = read_log(replica.name)
+    context = {
+        "replica": replica,
+        "row": replica_rows([replica], sample, timezone.now())[0],
+        "threshold": threshold_percent(replica.model),
+        "log": log[-LOG_CHARACTERS:] if log else "",
+        "actions": Action.objects.visible_to(request.user).filter(replica_name=replica.name)[:ACTIONS_SHOWN],
+        "place": "models",
+    }
+    return render(request, "pages/replica.html", context)
