@@ -17,6 +17,7 @@ from .health import base_url
 EXAMPLE_FLAG = "example.json"
 EXAMPLE_NODE = "example-1"
 NODE_STOP_SECONDS = 25.0  # an engine has 10 s after SIGTERM, and then is killed
+SOURCE_SUFFIXES = {".py", ".html", ".toml", ".css", ".js"}
 _SETTINGS = ("LLMGW_", "DATABASE_URL", "REDIS_URL", "PYTHON")
 # on top of the person's own environment
 ENVIRONMENT = {
@@ -111,7 +112,7 @@ def node_state(folder: Path, name: str) -> Path:
 
 
 def node_name(folder: Path) -> str:
-    """This host's name as it was at the first start: one that changes (a laptop's, a container's) would be a new node each time."""
+    """This host's name as it was at the first start: a name that changes (a laptop's, a container's) would be a new node."""
     path = folder / "node-name"
     if not path.exists():
         path.write_text(platform.node().strip().strip("/") or "local")
@@ -129,7 +130,9 @@ def _settings() -> list[tuple[str, str]]:
 
 def _sources(root: Path) -> list[tuple[str, int, int]]:
     packages = (root / name for name in ("llmgw_site", "capacity", "quotas", "templates"))
-    files = [path for package in packages for path in package.rglob("*") if path.suffix in {".py", ".html", ".toml", ".css", ".js"}]
+    files = [
+        path for package in packages for path in package.rglob("*") if path.suffix in {".py", ".html", ".toml", ".css", ".js"}
+    ]
     return sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
 
 

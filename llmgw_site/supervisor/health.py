@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
+from dataclasses import dataclass
 
 TIMEOUT_SECONDS = 5.0
+MAX_BODY_BYTES = 10_000
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  (where to ask, not where to listen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """`lacking`: in words, what keeps it from being ready."""
+
+    answered: bool
+    ready: bool
+    lacking: str
 
 
 def base_url(host: str, port: int) -> str:
@@ -21,23 +32,25 @@ def host_header(allowed: list[str]) -> str:
     return next((name for name in plain if name in {"localhost", "127.0.0.1"}), plain[0] if plain else "localhost")
 
 
-def readiness(host: str, port: int, *, name: str) -> str | None:
-    """None when the site says that it is ready; else what it says instead."""
+def readiness(host: str, port: int, *, name: str) -> Answer:
+    """Ask /readyz once."""
     connection = http.client.HTTPConnection(ANY_ADDRESS.get(host, host), port, timeout=TIMEOUT_SECONDS)
     try:
         # the second header is for a site that stands behind a proxy with TLS
         connection.request("GET", "/readyz", headers={"Host": name, "X-Forwarded-Proto": "https"})
-        answer = connection.getresponse()
-        body = answer.read(10_000)
+        response = connection.getresponse()
+        body = response.read(MAX_BODY_BYTES)
     except (OSError, http.client.HTTPException) as error:
-        return f"it does not answer ({error})"
+        return Answer(answered=False, ready=False, lacking=str(error) or type(error).__name__)
     finally:
         connection.close()
-    return None if answer.status == 200 else _reasons(answer.status, body)
+    return Answer(answered=True, ready=response.status == 200, lacking=_lacking(response.status, body))
 
 
-def _reasons(status: int, body: bytes) -> str:
+def _lacking(status: int, body: bytes) -> str:
+    """`beat: no heartbeat yet; redis: does not answer` out of the page's checks."""
     try:
-        return f"{status} {json.dumps(json.loads(body))[:400]}"
-    except ValueError:
-        return f"status {status}"
+        checks = json.loads(body)["checks"]
+        return "; ".join(f"{check}: {sentence}" for check, sentence in checks.items() if sentence != "ok")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"/readyz answers with status {status}"

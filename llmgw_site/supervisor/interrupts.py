@@ -10,7 +10,7 @@ from types import TracebackType
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Asked(Exception):  # noqa: N818  (nothing went wrong)
+class Asked(Exception):
     """Somebody asked the supervisor to end."""
 
 

@@ -21,7 +21,8 @@ from .interrupts import Asked, Interrupts
 from .place import Failed
 
 REDIS_SECONDS = 30.0
-READY_SECONDS = 120.0
+READY_SECONDS = 90.0
+POLL_SECONDS = 0.5
 # so many deaths in a row before the site is ready, and the start is given up
 DEATHS_AT_START = 2
 LOOK_SECONDS = 1.0
@@ -63,8 +64,12 @@ class Supervisor:
         self._start_redis(interrupts)
         self._prepare(interrupts)
         self._say("Starting …")
-        self._wait_until_ready(interrupts)
-        self._say(f"llmgw is ready: {self._site.url}   (Ctrl-C ends it; logs are in {self._site.folder / 'log'})")
+        lacking = self._wait_until_ready(interrupts)
+        if lacking:
+            self._say(f"It answers and is not well yet: {lacking}")
+        self._say(
+            f"llmgw {'answers' if lacking else 'is ready'}: {self._site.url}   (Ctrl-C ends it; logs: {self._site.folder / 'log'})"
+        )
 
     def _watch(self, interrupts: Interrupts) -> None:
         while True:
@@ -125,18 +130,21 @@ class Supervisor:
             lines = logs.tail(log).strip().splitlines() or ["it says nothing"]
             raise Failed(f"Preparing the state folder failed: {lines[-1]} (all of it: {log})")
 
-    def _wait_until_ready(self, interrupts: Interrupts) -> None:
+    def _wait_until_ready(self, interrupts: Interrupts) -> str | None:
+        """Wait for /readyz. What it lacks where it is not well in time (its pages say more); Failed where nothing answers."""
         deadline = time.monotonic() + READY_SECONDS
         name = health.host_header(self._hosts)
         while True:
             self._group.keep(self._wanted(), time.monotonic())
             self._give_up_on_deaths()
-            reason = health.readiness(self._site.host, self._site.port, name=name)
-            if reason is None:
-                return
+            answer = health.readiness(self._site.host, self._site.port, name=name)
+            if answer.ready:
+                return None
+            if time.monotonic() > deadline and answer.answered:
+                return answer.lacking
             if time.monotonic() > deadline:
-                raise Failed(f"The site is not ready after {READY_SECONDS:.0f} s: {reason}")
-            interrupts.pause(0.3)
+                raise Failed(f"Nothing answers at {self._site.url} after {READY_SECONDS:.0f} s: {answer.lacking}")
+            interrupts.pause(POLL_SECONDS)
 
     def _give_up_on_deaths(self) -> None:
         dead = self._group.failing(DEATHS_AT_START)

@@ -19,4 +19,4 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         arguments = ["--port", str(options["port"]), "--host", options["host"], "--demo" if options["demo"] else "--no-demo"]
         # it becomes the supervisor, which needs none of the memory that Django takes
-        os.execv(sys.executable, [sys.executable, "-m", "llmgw_site.supervisor", *arguments])
+        os.execv(sys.executable, [sys.executable, "-m", "llmgw_site.supervisor", *arguments])  # noqa: S606
