@@ -80,14 +80,12 @@ BUILT_IN = LoadPlan(
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "low_per_second": (0, MAX_PER_SECOND),
     "high_per_second": (0, MAX_PER_SECOND),
-    "output_tokens": (1, 100_000),
-    "prompt_words": (1, 100_000),
     "phase": (0, 1),
     "contrast": (0.1, 10),
     "from_seconds": (0, MAX_CYCLE_SECONDS),
     "quiet_from_seconds": (0, MAX_CYCLE_SECONDS),
 }
-_WHOLE = ("output_tokens", "prompt_words")
+_LENGTHS: Mapping[str, tuple[int, int]] = {"output_tokens": (1, 100_000), "prompt_words": (1, 100_000)}
 
 
 def share_at(series: tuple[int, ...], position: float) -> float:
@@ -119,10 +117,11 @@ def _model(row: Any, path: str) -> ModelLoad:
     if "high_per_second" not in row:
         raise ValueError(f"{path}.high_per_second is required.")
     series = row.get("series", "conversation")
-    if series not in SERIES:
+    if not isinstance(series, str) or series not in SERIES:
         raise ValueError(f"{path}.series must be one of {', '.join(SERIES)}.")
-    numbers = {name: _number(row[name], *_BOUNDS[name], f"{path}.{name}") for name in _BOUNDS if name in row}
-    return ModelLoad(series=series, **{name: int(value) if name in _WHOLE else value for name, value in numbers.items()})
+    numbers = {name: _number(row[name], *bounds, f"{path}.{name}") for name, bounds in _BOUNDS.items() if name in row}
+    lengths = {name: _whole(row[name], *bounds, f"{path}.{name}") for name, bounds in _LENGTHS.items() if name in row}
+    return ModelLoad(series=series, **numbers, **lengths)
 
 
 def _check_keys(row: Any, known: set[str], path: str) -> None:
@@ -137,3 +136,10 @@ def _number(value: Any, low: float, high: float, path: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not low <= value <= high:
         raise ValueError(f"{path} must be a number from {low:g} to {high:g}.")
     return float(value)
+
+
+def _whole(value: Any, low: int, high: int, path: str) -> int:
+    number = _number(value, low, high, path)
+    if number != int(number):
+        raise ValueError(f"{path} must be a whole number from {low} to {high}.")
+    return int(number)

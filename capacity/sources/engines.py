@@ -206,7 +206,7 @@ def _sentence(error: Exception, limits: Limits) -> str:
         return str(refused)
     if isinstance(error, TimeoutError):
         return f"No complete answer within {limits.seconds_each:g} s."
-    if isinstance(error, aiohttp.InvalidURL | ValueError):
+    if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError | ValueError):
         return "Its URL is not valid."
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "Its host name does not resolve."

@@ -80,7 +80,7 @@ def _loads(
     loads = dict(engines)
     for replica, pushed in sums.items():
         loads[replica] = _larger(pushed, engines.get(replica), incomplete=replica in missing, now=now, stale=stale_after_seconds)
-    for push in silent:
+    for push in sorted(silent, key=lambda push: push.at, reverse=True):  # unknown since it was last heard of
         for replica in push.replicas.keys() - loads.keys():
             loads[replica] = Sample(in_flight=None, sampled_at=push.at)
     return loads

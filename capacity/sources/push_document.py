@@ -47,6 +47,8 @@ class InvalidPush(Exception):
 
 def parse_push(document: object, now: datetime) -> Push:
     """Check a push received at `now`; InvalidPush carries the faults, the first hundred of them."""
+    if not isinstance(document, dict):
+        raise InvalidPush((Fault("$", "must be an object."),))
     faults: list[Fault] = []
     push = _push(document, now, faults)
     if faults:
@@ -54,8 +56,7 @@ def parse_push(document: object, now: datetime) -> Push:
     return push
 
 
-def _push(document: object, now: datetime, faults: list[Fault]) -> Push:
-    rows = _object(document, "$", faults)
+def _push(rows: Mapping[str, object], now: datetime, faults: list[Fault]) -> Push:
     _refuse_unknown(rows, _KEYS, "$", faults)
     source = rows.get("source")
     if not _is_name(source):

@@ -142,9 +142,8 @@ def test_while_it_loads_it_is_not_healthy_takes_nothing_and_has_metrics():
 
 def test_once_loaded_it_is_healthy_and_names_its_model():
     async def go() -> tuple[int, Any]:
-        async with serving() as (_, client):
-            async with client.get("/v1/models") as answer:
-                return await status(client.get("/health")), await answer.json()
+        async with serving() as (_, client), client.get("/v1/models") as answer:
+            return await status(client.get("/health")), await answer.json()
 
     found, models = asyncio.run(go())
     assert found == 200
@@ -195,10 +194,10 @@ def test_stopping_lets_nothing_new_in_and_cuts_what_runs():
 
 def test_a_stream_that_ends_in_time_is_not_cut_by_stopping():
     async def go() -> str:
-        async with serving() as (server, client):
-            async with client.post("/v1/chat/completions", json={**CHAT, "stream": True}) as stream:
-                _, text = await asyncio.gather(server.stop(), stream.text())
-                return text
+        body = {**CHAT, "stream": True}
+        async with serving() as (server, client), client.post("/v1/chat/completions", json=body) as stream:
+            _, text = await asyncio.gather(server.stop(), stream.text())
+            return text
 
     assert len(events(asyncio.run(go()))) == 1 + 5 + 1  # role, tokens, end
 
