@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import aiohttp
 
@@ -14,8 +16,12 @@ from capacity.gateway.routing import Endpoints, parse_endpoints
 
 logger = logging.getLogger(__name__)
 
+ENDPOINTS = "/api/v1/endpoints"
+LOAD = "/api/v1/load"
 SECONDS_A_CALL = 5.0
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,25 +37,24 @@ class Control:
     def __init__(self, session: aiohttp.ClientSession, api: Api) -> None:
         self._session = session
         self._api = api
-        self._trouble: str | None = None
+        self._trouble: dict[str, str] = {}
 
     async def endpoints(self) -> Endpoints | None:
         """The endpoints of the pool; None where they cannot be had now."""
-        answer = await self._call("GET", "/api/v1/endpoints", None)
-        return None if answer is None else parse_endpoints(answer)
+        return await self._call("GET", ENDPOINTS, None, _endpoints)
 
     async def push(self, document: dict[str, object]) -> bool:
-        return await self._call("POST", "/api/v1/load", document) is not None
+        return await self._call("POST", LOAD, document, lambda answer: True) is not None
 
-    async def _call(self, method: str, path: str, document: object) -> object | None:
-        """The answer's JSON ({} where it has no body), or None; trouble is logged once, and so is its end."""
+    async def _call(self, method: str, path: str, document: object, read: Callable[[object], Answer]) -> Answer | None:
+        """What `read` makes of the answer's JSON ({} where it has no body), or None; trouble and its end are logged once."""
         try:
             async with asyncio.timeout(SECONDS_A_CALL):
-                answer = await self._exchange(method, self._api.url + path, document)
+                answer = read(await self._exchange(method, self._api.url + path, document))
         except (aiohttp.ClientError, OSError, ValueError, RecursionError) as failed:  # TimeoutError is an OSError
-            self._report(_words(failed))
+            self._report(path, _words(failed))
             return None
-        self._report(None)
+        self._report(path, None)
         return answer
 
     async def _exchange(self, method: str, url: str, document: object) -> object:
@@ -68,14 +73,22 @@ class Control:
             raise ValueError("the token's file holds no token")
         return token
 
-    def _report(self, trouble: str | None) -> None:
-        if trouble == self._trouble:
+    def _report(self, path: str, trouble: str | None) -> None:
+        if trouble == self._trouble.get(path):
             return
-        self._trouble = trouble
         if trouble is None:
-            logger.info("The control plane answers again.")
+            del self._trouble[path]
+            logger.info("The control plane answers %s again.", path)
         else:
-            logger.warning("The control plane is away (%s); routing by what it said last.", trouble)
+            self._trouble[path] = trouble
+            logger.warning("The control plane fails at %s (%s); going on with what it said last.", path, trouble)
+
+
+def _endpoints(answer: object) -> Endpoints:
+    known = parse_endpoints(answer)
+    if known is None:
+        raise ValueError("it answered no list of endpoints")
+    return known
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

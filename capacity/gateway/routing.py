@@ -145,5 +145,8 @@ def _endpoint(row: object) -> Endpoint | None:
         isinstance(replica, str) and isinstance(model, str) and isinstance(url, str) and url.startswith(("http://", "https://"))
     ):
         return None
-    good = isinstance(weight, int) and not isinstance(weight, bool) and weight >= 0
-    return Endpoint(replica=replica, model=model, url=url.rstrip("/"), weight=weight if good else 1)
+    return Endpoint(replica=replica, model=model, url=url.rstrip("/"), weight=_weight(weight))
+
+
+def _weight(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 1

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
 
 from aiohttp import web
@@ -19,6 +19,7 @@ TICK_SECONDS = 0.1
 MAX_WAITING = 4096
 FINISH_SECONDS = 1.2  # after SIGTERM running streams may end by themselves for so long; all is over within two seconds
 CUT_SECONDS = 0.4
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -179,9 +180,9 @@ async def _body(request: web.Request) -> bytes:
 
 
 @web.middleware
-async def _openai_errors(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
+async def _openai_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
-        return await handler(request)  # type: ignore[misc]
+        return await handler(request)
     except BadRequest as refused:
         return web.json_response(refused.document(), status=refused.status)
     except web.HTTPException as refused:

@@ -124,8 +124,7 @@ def _is_name(value: object) -> bool:
 
 
 def _whole(value: object, path: str, faults: list[Fault]) -> int:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and 0 <= value <= MAX_COUNT and value == int(value):
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT and value == int(value):
         return int(value)
     faults.append(Fault(path, _WHOLE))
     return 0

@@ -256,6 +256,26 @@ def test_no_load_is_made_for_a_model_that_the_control_plane_does_not_have():
     assert asyncio.run(go()) == {}
 
 
+def test_trouble_is_told_once_for_each_call_however_often_it_comes(token_file, monkeypatch):
+    told: list[str] = []
+    for level in ("warning", "info"):
+        monkeypatch.setattr(f"capacity.gateway.control.logger.{level}", lambda text, *values: told.append(text % values))
+
+    async def go() -> None:
+        plane = ControlPlane([])
+        async with served(plane.application()) as url, aiohttp.ClientSession() as session:
+            control = Control(session, Api(url=url, token_file=token_file, pool="example"))
+            for plane.status in (200, 500, 500, 500, 200):
+                await control.endpoints()
+                assert await control.push({"source": "g"})
+
+    asyncio.run(go())
+    assert [line.partition(" (")[0] for line in told] == [
+        "The control plane fails at /api/v1/endpoints",
+        "The control plane answers /api/v1/endpoints again.",
+    ]
+
+
 def call(api: str, token_file: Path) -> object:
     async def go() -> object:
         async with aiohttp.ClientSession() as session:
@@ -284,7 +304,7 @@ def test_trouble_with_the_control_plane_is_no_endpoints_and_no_secret_in_the_log
     token_file.write_text("bad\ntoken")
     assert call("http://127.0.0.1:9", token_file) is None
     assert len(told) == 8
-    assert all(line.startswith("The control plane is away (") and TOKEN not in line for line in told)
+    assert all(line.startswith("The control plane fails at /api/v1/endpoints (") and TOKEN not in line for line in told)
 
 
 @pytest.mark.parametrize(
