@@ -19,6 +19,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MAX_URL_CHARACTERS = 2_000
+LOOKUP_SECONDS = 3.0
 
 REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     (ipaddress.ip_network(network), what)
@@ -64,26 +65,17 @@ def address_fault(address: str, allowed: Sequence[Network] = ()) -> str | None:
 def url_fault(url: str, allowed: Sequence[Network] = (), lookup: Lookup | None = None) -> str | None:
     """Why a person's endpoint URL is refused, as a sentence, or None.
 
-    A name that resolves now is judged by all its addresses; one that does not is accepted (the host may come up later) and is
-    judged whenever it is read."""
+    A name that resolves now is judged by all its addresses; one that does not, within LOOKUP_SECONDS, is accepted (the host may
+    come up later) and is judged whenever it is read."""
     parts = _split(url)
     if isinstance(parts, str):
         return parts
     host = parts.hostname or ""
     try:
-        addresses = [*(lookup or _lookup)(host, parts.port or 0)]
-    except (OSError, UnicodeError):
+        addresses = [*_LOOKUPS.submit(lookup or _lookup, host, parts.port or 0).result(LOOKUP_SECONDS)]
+    except (OSError, UnicodeError):  # TimeoutError is an OSError
         return None
     return next((fault for address in addresses if (fault := address_fault(address, allowed))), None)
-
-
-def masked(url: str) -> str:
-    """A URL fit for pages and logs: without credentials, query and fragment."""
-    try:
-        parts = urlsplit(url)
-        return SplitResult(parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "").geturl()[:200]
-    except ValueError:
-        return "(no URL)"
 
 
 def metrics_url(url: str) -> str:

@@ -14,7 +14,7 @@ import aiohttp
 
 from capacity.ports import Sample
 from capacity.sources.address import CheckedResolver, Network, RefusedAddress, literal_fault, metrics_url
-from capacity.sources.exposition import Exposition, Labels, parse
+from capacity.sources.exposition import Labels, Series, parse
 from capacity.sources.names import COPY_LABELS, ENGINES, WANTED, EngineNames, Quantity, Term
 
 MAX_REQUESTS = 10**12
@@ -63,20 +63,20 @@ class Limits:
 
 def read_engine(text: str) -> EngineReading:
     """Read one engine's answer; `engine` None where no known engine's metrics are in it. Never raises."""
-    exposition = parse(text, WANTED)
-    names = next((names for names in ENGINES if _answers(names, exposition)), None)
+    series = parse(text, WANTED)
+    names = next((names for names in ENGINES if _answers(names, series)), None)
     if names is None:
         return EngineReading(engine=None)
-    running = _count(names.running, exposition)
-    waiting = _count(names.waiting, exposition)
-    kv = _kv_usage(names, exposition)
+    running = _count(names.running, series)
+    waiting = _count(names.waiting, series)
+    kv = _kv_usage(names, series)
     return EngineReading(
         engine=names.engine,
         in_flight=None if running is None or waiting is None else running + waiting,
         running=running,
         waiting=waiting,
-        output_tokens_total=_count(names.output_tokens, exposition, MAX_TOKENS),
-        prompt_tokens_total=_count(names.prompt_tokens, exposition, MAX_TOKENS),
+        output_tokens_total=_count(names.output_tokens, series, MAX_TOKENS),
+        prompt_tokens_total=_count(names.prompt_tokens, series, MAX_TOKENS),
         kv_usage_mean=sum(kv) / len(kv) if kv else None,
         kv_usage_max=max(kv) if kv else None,
     )
@@ -224,47 +224,47 @@ def _refused(error: BaseException | None) -> RefusedAddress | None:
     return None
 
 
-def _answers(names: EngineNames, exposition: Exposition) -> bool:
+def _answers(names: EngineNames, series: Series) -> bool:
     quantities = (names.running, names.waiting)
-    return any(term.name in exposition.series for quantity in quantities for terms in quantity for term in terms)
+    return any(term.name in series for quantity in quantities for terms in quantity for term in terms)
 
 
-def _count(quantity: Quantity, exposition: Exposition, most: int = MAX_REQUESTS) -> int | None:
+def _count(quantity: Quantity, series: Series, most: int = MAX_REQUESTS) -> int | None:
     """The first alternative that is there, added up; None where none is, or a part of it is no whole number from 0 on."""
-    terms = _present(quantity, exposition)
+    terms = _present(quantity, series)
     if terms is None:
         return None
     total = 0
     for term in terms:
-        for value in _values(term, exposition):
+        for value in _values(term, series):
             if not (math.isfinite(value) and 0 <= value <= most and value == int(value)):
                 return None
             total += term.sign * int(value)
     return min(max(total, 0), most)
 
 
-def _kv_usage(names: EngineNames, exposition: Exposition) -> list[float]:
-    used, total = _present(names.kv_usage, exposition), _present(names.kv_total, exposition)
+def _kv_usage(names: EngineNames, series: Series) -> list[float]:
+    used, total = _present(names.kv_usage, series), _present(names.kv_total, series)
     if used is None:
         return []
-    shares = _values(used[0], exposition)
+    shares = _values(used[0], series)
     if total is not None:
-        whole = sum(_values(total[0], exposition))
+        whole = sum(_values(total[0], series))
         shares = [sum(shares) / whole] if whole else []
     return [share for share in shares if math.isfinite(share) and share >= 0]
 
 
-def _present(quantity: Quantity, exposition: Exposition) -> tuple[Term, ...] | None:
+def _present(quantity: Quantity, series: Series) -> tuple[Term, ...] | None:
     for terms in quantity:
-        if all(term.optional or _values(term, exposition) for term in terms):
+        if all(term.optional or _values(term, series) for term in terms):
             return terms
     return None
 
 
-def _values(term: Term, exposition: Exposition) -> list[float]:
+def _values(term: Term, series: Series) -> list[float]:
     """The term's values, one a group of ranks that repeat each other (the largest; NaN stays)."""
     groups: dict[Labels, list[float]] = {}
-    for labels, value in exposition.series.get(term.name, {}).items():
+    for labels, value in series.get(term.name, {}).items():
         if _carries(labels, term.labels):
             groups.setdefault(tuple(pair for pair in labels if pair[0] not in COPY_LABELS), []).append(value)
     return [_largest(values) for values in groups.values()]

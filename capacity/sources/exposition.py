@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 
 MAX_LINE_CHARACTERS = 8_192
 MAX_SERIES = 20_000
 
-Labels = tuple[tuple[str, str], ...]
+Labels = tuple[tuple[str, str], ...]  # sorted
+Series = dict[str, dict[Labels, float]]
 
 _LINE = re.compile(r'([A-Za-z_:][\w:]*)[ \t]*(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?[ \t]+(\S+)', re.ASCII)
 _LABEL = re.compile(r'([A-Za-z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"', re.ASCII)
@@ -21,33 +21,22 @@ _NAME = re.compile(r"[A-Za-z_:][\w:]*", re.ASCII)
 _ESCAPE = re.compile(r"\\(.)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exposition:
-    """`series`: name (colons written as underscores) → labels, sorted → value, which may be NaN or infinite.
+def parse(text: str, wanted: Collection[str]) -> Series:
+    """Read the `wanted` metrics (names with underscores): name → labels → value, which may be NaN or infinite.
 
-    `metrics`: how many lines looked like a sample at all, wanted or not; 0 means that this is no exposition."""
-
-    series: dict[str, dict[Labels, float]]
-    metrics: int
-
-
-def parse(text: str, wanted: Collection[str]) -> Exposition:
-    """Read the `wanted` metrics (names with underscores). Of a series that comes twice the last stands."""
-    series: dict[str, dict[Labels, float]] = {}
-    metrics = kept = 0
+    Of a series that comes twice the last value stands."""
+    series: Series = {}
+    kept = 0
     for line in text.splitlines():
         found = _NAME.match(line) if len(line) <= MAX_LINE_CHARACTERS else None
-        if found is None:
-            continue
-        metrics += 1
-        name = found.group().replace(":", "_")
+        name = found.group().replace(":", "_") if found else ""
         if name not in wanted or kept >= MAX_SERIES:
             continue
         sample = _sample(line)
         if sample is not None:
             kept += 1
             series.setdefault(name, {})[sample[0]] = sample[1]
-    return Exposition(series=series, metrics=metrics)
+    return series
 
 
 def _sample(line: str) -> tuple[Labels, float] | None:

@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 
-from capacity.sources.address import address_fault, masked, metrics_url, url_fault
+from capacity.sources.address import address_fault, metrics_url, url_fault
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,3 @@ def test_a_name_that_does_not_resolve_yet_is_taken():
 )
 def test_metrics_lie_beside_the_api(url, found):
     assert metrics_url(url) == found
-
-
-def test_a_masked_url_has_neither_credentials_nor_query():
-    assert masked("https://user:secret@host:8/path?key=secret#secret") == "https://host:8/path"
-    assert masked("http://[::1") == "(no URL)"

@@ -108,7 +108,7 @@ def test_what_is_no_engine_s_answer_is_of_no_engine(text):
 
 def test_label_values_may_hold_anything():
     line = 'vllm:num_requests_running{model_name="a\\"b} 7 ,engine=\\"1\\"\\n",engine="0"} 3\n'
-    assert parse(line, {"vllm_num_requests_running"}).series == {
+    assert parse(line, {"vllm_num_requests_running"}) == {
         "vllm_num_requests_running": {(("engine", "0"), ("model_name", 'a"b} 7 ,engine="1"\n')): 3.0}
     }
 
