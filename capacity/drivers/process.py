@@ -29,7 +29,7 @@ class Send(Protocol):
 
 
 class ProcessDriver:
-    """A FleetDriver over node workers. `redis` must have socket timeouts, since a pass waits for nobody long."""
+    """A FleetDriver over node workers. `redis` must give up within a few seconds (timeouts, no backing off): a pass waits."""
 
     def __init__(self, *, redis: Redis, send: Send) -> None:
         self._redis = redis

@@ -16,14 +16,15 @@ MAX_FILE_BYTES = 4_000_000
 MAX_MESSAGE_CHARACTERS = 2_000
 KEEP_SECONDS = 86_400
 
+# Every repetition is bounded: engines write what they like, and no line may hold up the worker.
 _SECRETS = (
-    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), r"\1 ***"),
-    (re.compile(r"\b([a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE), r"\1***@"),
+    (re.compile(r"(?i)\b(bearer|basic)\s{1,4}[A-Za-z0-9._~+/=-]{6,}"), r"\1 ***"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+]{0,19}://)[^/\s@]{1,300}@"), r"\1***@"),
     (re.compile(r"\b(?:hf|sk|ghp|gho|glpat|xox[abp]|nvapi)[_-][A-Za-z0-9_-]{8,}"), "***"),
     (
         re.compile(
-            r"(?i)([\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)"
-            r"[\w-]*[\"']?\s*[=:]\s*[\"']?)(?!\d+(?:\.\d+)?\b)[^\s\"',;&]{4,}"
+            r"(?i)((?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)"
+            r"[\w-]{0,40}[\"']?\s{0,4}[=:]\s{0,4}[\"']?)(?!\d+(?:\.\d+)?\b)[^\s\"',;&]{4,}"
         ),
         r"\1***",
     ),

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """`redis` must have socket timeouts of a second or two, since the agent waits for it."""
+    """`redis` must give up within a second or two (timeouts, no backing off), since the agent waits for it."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis

@@ -11,6 +11,8 @@ import redis
 from celery import current_app
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from capacity.drivers.wire import queue_of
 from capacity.node import options
@@ -86,5 +88,8 @@ def _agent(given: dict[str, Any]) -> NodeAgent:
 
 def _redis() -> redis.Redis:
     return redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=REDIS_TIMEOUT_SECONDS, socket_connect_timeout=REDIS_TIMEOUT_SECONDS
+        settings.REDIS_URL,
+        socket_timeout=REDIS_TIMEOUT_SECONDS,
+        socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
+        retry=Retry(NoBackoff(), 1),  # once more for a connection that went stale; the next look tries again anyhow
     )
