@@ -62,9 +62,8 @@ class Granter:
                 continue
             if self._try(need, rating):
                 return True
-        if need.at_max:
-            most = need.tally.model.max_replicas
-            _note(need, "max_replicas", {"max": most if most is not None else 0})
+        if need.at_max and not entitled_only:
+            _note_max(need)
         return False
 
     def _candidates(self, need: Need) -> Sequence[Rating]:
@@ -77,8 +76,8 @@ class Granter:
                 _note(need, "unknown", {"store": store})
             if self.room is None:
                 _note(need, "unknown", {"store": "nodes"})
-            if need.at_max and need.tally.model.max_replicas is not None:
-                _note(need, "max_replicas", {"max": need.tally.model.max_replicas})
+            if need.at_max:
+                _note_max(need)
             return True
         if need.purpose != "floor" and need.added >= need.step:
             _note(need, "step", {"max": need.step})
@@ -192,6 +191,12 @@ def _note(need: Need, kind: str, facts: Mapping[str, str | int], *subject: str) 
     """Keep the latest numbers of each thing that was in the way."""
     key = (kind, *(subject or (str(facts.get("store", "")),)))
     need.stops[key] = LimitedBy(kind=kind, facts=facts)
+
+
+def _note_max(need: Need) -> None:
+    most = need.tally.model.max_replicas
+    if most is not None:
+        _note(need, "max_replicas", {"max": most})
 
 
 def _stopped(need: Need, rating: Rating, reason: str) -> bool:

@@ -54,9 +54,7 @@ class Tally:
         return self.ratings[replica.profile]
 
 
-def tally(
-    model: Model, ratings: Mapping[str, Rating], replicas: Iterable[Replica], settings: Settings, at: datetime
-) -> Tally:
+def tally(model: Model, ratings: Mapping[str, Rating], replicas: Iterable[Replica], settings: Settings, at: datetime) -> Tally:
     """Count one model's replicas; each is looked at once."""
     own_window = model.down_window_seconds
     found = Tally(

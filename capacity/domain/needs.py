@@ -60,6 +60,15 @@ class Need:
         return not self.wake and self.capacity < self.demand
 
     @property
+    def unmet(self) -> int:
+        """How many more it would take, counted in replicas of the first profile that was measured."""
+        if not self.open:
+            return 0
+        concurrency = next((rating.concurrency for rating in self.order if rating.concurrency), None)
+        load = -(-(self.demand - self.capacity) // concurrency) if concurrency and not self.evacuate else 0
+        return max(1, self.floor - self.added, load)
+
+    @property
     def purpose(self) -> Purpose:
         """What the next replica would be for."""
         if self.floor_open:

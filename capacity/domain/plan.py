@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capacity.domain.granting import Granter
@@ -12,7 +12,7 @@ from capacity.domain.placement import Rating, Room, rate
 from capacity.domain.problems import problems_of
 from capacity.domain.removal import Verdict, removal
 from capacity.domain.types import Action, Decision, LimitedBy, Model, Plan, Replica, Snapshot
-from capacity.domain.victims import Victims, removes_below, victims
+from capacity.domain.victims import Victims, kept_capacity, removes_below, victims
 from capacity.domain.why import Story, why
 from quotas.domain.policy import Ledger, QuotaPolicy, build_policy
 from quotas.domain.types import Claim
@@ -50,9 +50,8 @@ def plan(snapshot: Snapshot, policy: QuotaPolicy | None = None) -> Plan:
     else:
         granted = []
     decisions = tuple(_decide(case, snapshot) for case in cases)
-    removals = sorted(
-        (action for case in cases for action in _removals(case, snapshot)), key=lambda action: (action.model, action.replica or "")
-    )
+    removals = [action for case in cases for action in _removals(case, snapshot)]
+    removals.sort(key=lambda action: (action.model, action.replica or ""))
     problems = problems_of(snapshot, [case.tally for case in cases], policy)
     return Plan(at=snapshot.at, actions=(*removals, *granted), decisions=decisions, problems=problems)
 
@@ -154,16 +153,17 @@ def _outcome(case: _Case, snapshot: Snapshot) -> Verdict:
         return Verdict(outcome="hold", reason="paused")
     if model.bounds_conflict:
         return Verdict(outcome="hold", reason="bounds_conflict")
+    leaving = case.verdict.replica if case.verdict else None
     if need is not None and need.added:
-        return Verdict(outcome="replace", reason=need.reason, replica=case.verdict.replica if case.verdict else None)
+        return Verdict(outcome="replace", reason=need.reason, replica=leaving)
     if _ended(case):
         return Verdict(outcome="remove", reason="start_timeout")
     if need is not None:
-        return Verdict(outcome="hold", reason=_unmet(case, need, snapshot), replica=case.verdict.replica if case.verdict else None)
+        return Verdict(outcome="hold", reason=_unmet(need, snapshot), replica=leaving)
     return case.verdict or Verdict(outcome="hold", reason="steady")
 
 
-def _unmet(case: _Case, need: Need, snapshot: Snapshot) -> str:
+def _unmet(need: Need, snapshot: Snapshot) -> str:
     """Why a need got nothing: the first that applies."""
     if need.promised:
         return "awaiting_reclaim"
@@ -187,7 +187,7 @@ def _removals(case: _Case, snapshot: Snapshot) -> list[Action]:
 
 
 def _removal(model: Model, replica: Replica, reason: str) -> Action:
-    """A cancel of a starting one, a drain of a ready or unready one; of `add_only` models only the cancel of a stuck start acts."""
+    """A cancel of a starting one, a drain of a ready or unready one. Of `add_only` only the cancel of a stuck start acts."""
     cancel = replica.state == "starting"
     acts = model.mode == "auto" or (model.mode == "add_only" and cancel and reason == "start_timeout")
     return Action(
@@ -244,4 +244,19 @@ def _decide(case: _Case, snapshot: Snapshot) -> Decision:
         removes_below=None if case.left_alone or not known else removes_below(case.found),
         limited_by=limited_by,
         why=why(story),
+        rest_capacity=_rest(case.found) if known else None,
+        wanted=_wanted(counted, need, count if outcome == "remove" and verdict.reason != "start_timeout" else 0),
     )
+
+
+def _rest(found: Victims) -> int | None:
+    return kept_capacity(found, found.first) if found.first is not None and found.tally.live > 1 else None
+
+
+def _wanted(counted: Tally, need: Need | None, removed: int) -> int:
+    """Live ones, less what goes, and with a need what was given and what is missing, up to the maximum."""
+    if need is None:
+        return counted.live - removed
+    most = counted.model.max_replicas
+    wanted = counted.live + need.added + need.unmet
+    return wanted if most is None else max(counted.live, min(wanted, most))

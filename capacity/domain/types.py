@@ -133,7 +133,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """One replica as observed. `since` None is long ago; `sampled_at` None is the snapshot's instant; `in_flight` None unknown."""
+    """One replica as observed. `since` None is long ago, `sampled_at` None the snapshot's instant, `in_flight` None unknown."""
 
     name: str
     model: str
@@ -217,6 +217,11 @@ class Decision:
     removes_below: int | None
     limited_by: tuple[LimitedBy, ...]
     why: str
+    rest_capacity: int | None = None
+    """What the ready ones that stay were measured to serve if one were taken back; None where none would go. Not in the
+    document: pages and charts show it."""
+    wanted: int = 0
+    """Replicas that the model should have after this plan, placed or not. Not in the document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

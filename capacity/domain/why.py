@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from capacity.domain.clock import seconds_since
 from capacity.domain.load import Tally
 from capacity.domain.needs import Need
+from capacity.domain.phrases import decimal, demand, names, number, percent, served, stop_phrase, verb
 from capacity.domain.reasons import REASONS
 from capacity.domain.types import Action, LimitedBy, Outcome, Replica, Settings
 from capacity.domain.victims import Victims, kept_capacity
-
-MOST_NAMED: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,53 +35,7 @@ def why(story: Story) -> str:
     """The sentence for any outcome and reason that a plan can have."""
     special = _SENTENCES.get((story.outcome, story.reason)) or _SENTENCES.get(("", story.reason))
     text = special(story) if special else REASONS[story.reason].sentence
-    return f"{text}{_stopped(story)}{_ended(story)}"
-
-
-def number(count: int, noun: str) -> str:
-    """1 replica, 2 replicas."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _were(count: int, noun: str) -> str:
-    return f"{number(count, noun)} {'was' if count == 1 else 'were'}"
-
-
-def percent(fraction: Fraction) -> str:
-    """70 %, 66.7 %, as people read it."""
-    value = fraction * 100
-    return f"{value.numerator} %" if value.denominator == 1 else f"{decimal(value)} %"
-
-
-def decimal(value: Fraction) -> str:
-    """One digit after the point where there is more than a whole number; 26.6, 27."""
-    tenths = (value * 10).__round__()
-    return str(tenths // 10) if tenths % 10 == 0 else f"{tenths // 10}.{tenths % 10}"
-
-
-def _demand(tally: Tally) -> str:
-    held = tally.model.held_requests
-    running = tally.demand_low - (held or 0)
-    if not held:
-        return number(running, "request") + " in flight"
-    if not running:
-        return f"{number(held, 'request')} held at the gateway"
-    return f"{tally.demand_low} requests ({running} in flight, {held} held at the gateway)"
-
-
-def _verb(tally: Tally) -> str:
-    return "is" if tally.demand_low == 1 else "are"
-
-
-def _served(tally: Tally) -> str:
-    """What runs and what is on its way, in requests."""
-    if tally.ready:
-        text = f"the {tally.capacity_ready} that {_were(len(tally.ready), 'ready replica')} measured to serve within the SLO"
-    else:
-        text = "nothing that is ready"
-    if tally.starting:
-        text += f" and the {tally.capacity_starting} of {number(len(tally.starting), 'starting one')}"
-    return text
+    return f"{text}{_stopped(story)}{_ended(story)}".strip()
 
 
 def _added(story: Story) -> str:
@@ -92,27 +44,26 @@ def _added(story: Story) -> str:
         return ""
     starts = [action for action in need.actions if action.op == "start"]
     back = [action.replica or "" for action in need.actions if action.op == "undrain"]
-    parts = [f"taking back {_names(back)}, still draining"] if back else []
-    for profile in dict.fromkeys(action.profile for action in starts):
-        parts.append("adding " + _starts(story.tally, [action for action in starts if action.profile == profile]))
+    parts = [f"taking back {names(back)}, still draining"] if back else []
+    profiles = dict.fromkeys(action.profile for action in starts)
+    parts += ["adding " + _starts(story.tally, [action for action in starts if action.profile == name]) for name in profiles]
     return "; " + ", ".join(parts)
 
 
 def _starts(tally: Tally, starts: Sequence[Action]) -> str:
     profile = tally.ratings[starts[0].profile].profile
     nodes = Counter(node for action in starts for node in action.nodes)
-    places = _names([node if times == 1 or profile.hosts > 1 else f"{node} ×{times}" for node, times in nodes.items()])
+    places = names([node if times == 1 or profile.hosts > 1 else f"{node} ×{times}" for node, times in nodes.items()])
     each = " each" if len(starts) > 1 or profile.hosts > 1 else ""
     return f"{len(starts)} of {profile.name} ({profile.units} {profile.resource}{each} on {places})"
 
 
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+def _over(story: Story) -> str:
+    return f"{demand(story.tally)} {verb(story.tally)} more than {served(story.tally)}"
 
 
 def _over_capacity(story: Story) -> str:
-    return f"{_demand(story.tally)} {_verb(story.tally)} more than {_served(story.tally)}{_added(story)}."
+    return f"{_over(story)}{_added(story)}."
 
 
 def _below_min(story: Story) -> str:
@@ -127,17 +78,16 @@ def _wake(story: Story) -> str:
 
 
 def _reclaim_fill(story: Story) -> str:
-    return f"{_demand(story.tally)} {_verb(story.tally)} more than {_served(story.tally)}, and hardware is being given back{_added(story)}."
+    return f"{_over(story)}, and hardware is being given back{_added(story)}."
 
 
 def _evacuate_add(story: Story) -> str:
-    leaving = story.victim.name if story.victim else "a replica"
-    return f"{leaving} must leave its place and the rest cannot do without it{_added(story)}; it is drained when that one is ready."
+    gone = "it is drained when that one is ready"
+    return f"{_who(story)} must leave its place and the rest cannot do without it{_added(story)}; {gone}."
 
 
 def _evacuate_remove(story: Story) -> str:
-    leaving = story.victim.name if story.victim else "a replica"
-    return f"{leaving} must leave its place and the rest carries the {_high(story)} of now; it is drained."
+    return f"{_who(story)} must leave its place and the rest carries the {_high(story)} of now; it is drained."
 
 
 def _need_unmet(story: Story) -> str:
@@ -151,7 +101,7 @@ def _need_unmet(story: Story) -> str:
 
 
 def _must_leave(story: Story) -> str:
-    return f"{story.victim.name if story.victim else 'A replica'} must leave its place and the rest cannot do without it."
+    return f"{_who(story)} must leave its place and the rest cannot do without it."
 
 
 def _high(story: Story) -> str:
@@ -170,7 +120,9 @@ def _line(story: Story) -> str:
         return "the threshold"
     capacity = kept_capacity(story.found, story.victim)
     fraction = story.found.fraction
-    return f"{percent(fraction)} of the {capacity} that the others were measured to serve, which is {decimal(fraction * capacity)}"
+    return (
+        f"{percent(fraction)} of the {capacity} that the others were measured to serve, which is {decimal(fraction * capacity)}"
+    )
 
 
 def _who(story: Story) -> str:
@@ -186,11 +138,13 @@ def _rest_over(story: Story) -> str:
 
 
 def _survivor_over(story: Story) -> str:
-    return f"With its share of {_who(story)}'s load one of the others would be at or over {percent(story.found.fraction)} of its own."
+    fraction = percent(story.found.fraction)
+    return f"With its share of {_who(story)}'s load one of the others would be at or over {fraction} of its own."
 
 
 def _above_max(story: Story) -> str:
-    return f"{number(story.tally.held, 'replica')} held, and the maximum is {story.tally.model.max_replicas}; {_who(story)} is taken back."
+    most = story.tally.model.max_replicas
+    return f"{number(story.tally.held, 'replica')} held, and the maximum is {most}; {_who(story)} is taken back."
 
 
 def _at_min(story: Story) -> str:
@@ -198,6 +152,8 @@ def _at_min(story: Story) -> str:
     if model.min_replicas or not model.scale_to_zero:
         least = max(model.min_replicas, 1)
         return f"{number(story.tally.live, 'replica')} live; {least} must stay."
+    if story.tally.starting:
+        return "The last replica is still starting."
     return f"The last replica stays while there is demand ({_high(story)})."
 
 
@@ -216,9 +172,10 @@ def _draining(story: Story) -> str:
 
 def _unknown(story: Story) -> str:
     tally = story.tally
-    unknown = sorted(r.name for r in (*tally.ready, *tally.unready, *tally.stuck) if r.state != "starting" and tally.loads[r.name] is None)
+    watched = (*tally.ready, *tally.unready, *(replica for replica in tally.stuck if replica.state == "unready"))
+    unknown = sorted(replica.name for replica in watched if tally.loads[replica.name] is None)
     if unknown:
-        return f"The load of {_names(unknown)} is not known, so nothing is taken back."
+        return f"The load of {names(unknown)} is not known, so nothing is taken back."
     if tally.model.held_requests is None:
         return "How many requests are held at the gateway is not known, so nothing is taken back."
     return "The highest load of the window is not known, so nothing is taken back."
@@ -227,12 +184,15 @@ def _unknown(story: Story) -> str:
 def _starting(story: Story) -> str:
     tally = story.tally
     if tally.demand_low > tally.capacity_ready:
-        return f"{_demand(tally)} will be served by {_served(tally)}."
+        return f"{demand(tally)} will be served by {served(tally)}."
     return f"{number(len(tally.starting), 'replica')} starting; nothing is taken back before that is over."
 
 
 def _start_timeout(story: Story) -> str:
-    return f"{number(len(story.ended), 'replica')} took longer to become ready than a start may take."
+    """What was needed besides, where anything was; `_ended` names the replicas."""
+    if story.need is None:
+        return ""
+    return {"below_min": _below_min, "wake": _wake, "evacuate": _must_leave}.get(story.need.reason, _over_capacity)(story)
 
 
 def _idle(story: Story) -> str:
@@ -247,39 +207,21 @@ def _unmeasured(story: Story) -> str:
     if story.need is not None:
         return _need_unmet(story)
     doubtful = sorted({story.tally.rating(r).name for r in story.tally.ready if story.tally.rating(r).doubtful})
-    return f"What {_names(doubtful)} can serve is not measured, assumed or outdated, so nothing is taken back."
-
-
-def _phrase(stop: LimitedBy) -> str:
-    facts = stop.facts
-    return _PHRASES[stop.kind].format(**facts)
-
-
-_PHRASES: Final[Mapping[str, str]] = {
-    "limit": "the limit of {scope} on {target} is {limit} and {used} are used",
-    "room": "{resource} has {free} free, at most {largest_free} on one node",
-    "max_replicas": "the maximum is {max}",
-    "guarantee_reserved": "{units} are kept for {scope}",
-    "step": "at most {max} are added in one pass",
-    "unmeasured": "{profile} is not measured",
-    "unable": "{profile} was measured to miss the target even without load",
-    "not_active": "{profile} takes no new ones",
-    "backoff": "{profile} backs off until {until}",
-    "unknown": "the {store} could not be read",
-}
+    return f"What {names(doubtful)} can serve is not measured, assumed or outdated, so nothing is taken back."
 
 
 def _stopped(story: Story) -> str:
     """What was in the way, where anything was."""
     if not story.limited_by:
         return ""
-    return " In the way: " + "; ".join(_phrase(stop) for stop in story.limited_by) + "."
+    return " In the way: " + "; ".join(stop_phrase(stop) for stop in story.limited_by) + "."
 
 
 def _ended(story: Story) -> str:
     if not story.ended:
         return ""
-    return f" {_names([replica.name for replica in story.ended])} never became ready in time and {'is' if len(story.ended) == 1 else 'are'} ended."
+    are = "is" if len(story.ended) == 1 else "are"
+    return f" {names([replica.name for replica in story.ended])} never became ready in time and {are} ended."
 
 
 _SENTENCES: Final[Mapping[tuple[str, str], Callable[[Story], str]]] = {

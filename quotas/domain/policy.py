@@ -86,9 +86,7 @@ class Ledger:
 
     def exceeded(self, model: str, resource: str) -> bool:
         """Whether a limit above is passed already, so that a draining replica may not come back."""
-        return any(
-            row.limit is not None and self._used[row.scope, row.target] > row.limit for row in self._rows(model, resource)
-        )
+        return any(row.limit is not None and self._used[row.scope, row.target] > row.limit for row in self._rows(model, resource))
 
     def entitled(self, model: str, resource: str, units: int) -> bool:
         """Whether one more replica is within what the model is entitled to."""

@@ -140,10 +140,7 @@ def _reach(root: str, below: Mapping[str, list[str]], settled: set[str]) -> list
 
 def _cycle_problems(parents: Mapping[str, tuple[str, ...]], members: tuple[str, ...]) -> list[Problem]:
     inside = frozenset(members)
-    return [
-        Problem(code="cycle", subject=f"scope:{name}", detail=_path(parents, inside, name))
-        for name in members
-    ]
+    return [Problem(code="cycle", subject=f"scope:{name}", detail=_path(parents, inside, name)) for name in members]
 
 
 def _path(parents: Mapping[str, tuple[str, ...]], inside: frozenset[str], name: str) -> str:
@@ -151,7 +148,7 @@ def _path(parents: Mapping[str, tuple[str, ...]], inside: frozenset[str], name: 
     if len(inside) > SPELLED_OUT:
         above = min(parent for parent in parents[name] if parent in inside)
         return f"{name} → {above} → … → {name}, in a knot of {len(inside)} scopes"
-    paths = [(name,)]
+    paths: list[tuple[str, ...]] = [(name,)]
     seen: set[str] = set()
     while paths:
         longer: list[tuple[str, ...]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from fractions import Fraction
@@ -52,4 +52,4 @@ def _value(value: object) -> Any:
         return int(value) if value.denominator == 1 else float(value)
     if isinstance(value, tuple):
         return list(value)
-    return dict(value) if hasattr(value, "items") else value
+    return dict(value) if isinstance(value, Mapping) else value

@@ -53,7 +53,9 @@ def shown(value: object) -> str:
     if isinstance(value, list):
         return "a list"
     if isinstance(value, str):
-        return json.dumps(value if len(value) <= LONGEST_SHOWN else value[:LONGEST_SHOWN] + "…", ensure_ascii=not value.isprintable())
+        return json.dumps(
+            value if len(value) <= LONGEST_SHOWN else value[:LONGEST_SHOWN] + "…", ensure_ascii=not value.isprintable()
+        )
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return _number(value)

@@ -89,7 +89,7 @@ def _rows(kind: str, value: object, faults: Faults) -> Rows | None:
 
 def _name_duplicates(kind: str, rows: list[Any], faults: Faults) -> None:
     keys = IDENTITY[kind]
-    first: dict[tuple[str, ...], int] = {}
+    first: dict[tuple[object, ...], int] = {}
     for index, row in enumerate(rows):
         names = tuple(row.get(key) for key in keys) if isinstance(row, dict) else ()
         if not names or not all(isinstance(name, str) for name in names):
@@ -102,20 +102,21 @@ def _name_duplicates(kind: str, rows: list[Any], faults: Faults) -> None:
 def _collect_names(top: Mapping[str, Any], reading: _Reading) -> None:
     """Names also of rows with other faults, so that one mistake is not reported again at every reference to it."""
     reading.models = set(_named(top.get("models"), "name"))
-    profiles = [row for row in top.get("profiles") or () if isinstance(row, dict)] if isinstance(top.get("profiles"), list) else []
-    reading.profiles = {(row.get("model"), row.get("name")) for row in profiles if _plain(row.get("model"), row.get("name"))}
+    reading.profiles = {
+        (row["model"], row["name"])
+        for row in _objects(top.get("profiles"))
+        if isinstance(row.get("model"), str) and isinstance(row.get("name"), str)
+    }
     if top.get("scopes", []) is not None:
         reading.scopes = set(_named(top.get("scopes"), "name"))
 
 
-def _plain(*values: object) -> bool:
-    return all(isinstance(value, str) for value in values)
+def _objects(rows: object) -> list[dict[str, Any]]:
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def _named(rows: object, key: str) -> list[str]:
-    if not isinstance(rows, list):
-        return []
-    return [row[key] for row in rows if isinstance(row, dict) and isinstance(row.get(key), str)]
+    return [row[key] for row in _objects(rows) if isinstance(row.get(key), str)]
 
 
 def _check_rows(reading: _Reading) -> None:
@@ -168,7 +169,9 @@ def _check_profile(path: str, row: dict[str, Any], reading: _Reading) -> None:
 def _check_replica(path: str, row: dict[str, Any], reading: _Reading) -> None:
     _check_profile(path, row, reading)
     if row["state"] in ("starting", "unready") and row.get("since") is None:
-        reading.faults.add(f"{path}.since", f"missing: a replica that is {row['state']} cannot be told from a stuck one without it")
+        reading.faults.add(
+            f"{path}.since", f"missing: a replica that is {row['state']} cannot be told from a stuck one without it"
+        )
     drained_for = row.get("drained_for")
     if drained_for is not None and drained_for not in reading.models:
         reading.faults.add(f"{path}.drained_for", f"there is no model {shown(drained_for)}")

@@ -1,0 +1,83 @@
+"""Numbers and lists in sentences, and what stopped more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+from capacity.domain.load import Tally
+from capacity.domain.types import LimitedBy
+
+MOST_NAMED: Final = 4
+
+
+def number(count: int, noun: str) -> str:
+    """1 replica, 2 replicas."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def were(count: int, noun: str) -> str:
+    return f"{number(count, noun)} {'was' if count == 1 else 'were'}"
+
+
+def percent(fraction: Fraction) -> str:
+    """70 %, 66.7 %, as people read it."""
+    value = fraction * 100
+    return f"{value.numerator} %" if value.denominator == 1 else f"{decimal(value)} %"
+
+
+def decimal(value: Fraction) -> str:
+    """One digit after the point where there is more than a whole number; 26.6, 27."""
+    tenths = (value * 10).__round__()
+    return str(tenths // 10) if tenths % 10 == 0 else f"{tenths // 10}.{tenths % 10}"
+
+
+def demand(tally: Tally) -> str:
+    held = tally.model.held_requests
+    running = tally.demand_low - (held or 0)
+    if not held:
+        return number(running, "request") + " in flight"
+    if not running:
+        return f"{number(held, 'request')} held at the gateway"
+    return f"{tally.demand_low} requests ({running} in flight, {held} held at the gateway)"
+
+
+def verb(tally: Tally) -> str:
+    return "is" if tally.demand_low == 1 else "are"
+
+
+def served(tally: Tally) -> str:
+    """What runs and what is on its way, in requests."""
+    if tally.ready:
+        text = f"the {tally.capacity_ready} that {were(len(tally.ready), 'ready replica')} measured to serve within the SLO"
+    else:
+        text = "nothing that is ready"
+    if tally.starting:
+        text += f" and the {tally.capacity_starting} of {number(len(tally.starting), 'starting one')}"
+    return text
+
+
+def names(texts: Sequence[str]) -> str:
+    """The first few, and how many more."""
+    shown = ", ".join(texts[:MOST_NAMED])
+    return shown if len(texts) <= MOST_NAMED else f"{shown} and {len(texts) - MOST_NAMED} more"
+
+
+_PHRASES: Final[Mapping[str, str]] = {
+    "limit": "the limit of {scope} on {target} is {limit} and {used} are used",
+    "room": "{resource} has {free} free, at most {largest_free} on one node",
+    "max_replicas": "the maximum is {max}",
+    "guarantee_reserved": "{units} are kept for {scope}",
+    "step": "at most {max} are added in one pass",
+    "unmeasured": "{profile} is not measured",
+    "unable": "{profile} was measured to miss the target even without load",
+    "not_active": "{profile} takes no new ones",
+    "backoff": "{profile} backs off until {until}",
+    "unknown": "the {store} could not be read",
+}
+
+
+def stop_phrase(stop: LimitedBy) -> str:
+    """One thing that was in the way, with its numbers."""
+    return _PHRASES[stop.kind].format(**stop.facts)
