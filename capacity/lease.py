@@ -7,7 +7,7 @@ from typing import Any
 
 from .models import Lease
 
-LEASE_SECONDS = 60
+LEASE_SECONDS = 30
 
 
 def take(lease: Lease, holder: str, now: datetime, seconds: int = LEASE_SECONDS) -> int | None:
@@ -24,9 +24,10 @@ def take(lease: Lease, holder: str, now: datetime, seconds: int = LEASE_SECONDS)
     return generation if taken == 1 else None
 
 
-def still_mine(lease_id: int, holder: str, generation: int, **report: Any) -> bool:
-    """True, and `report` is written to the row, while this generation stands. Called inside the recording transaction."""
-    return Lease.objects.filter(pk=lease_id, holder=holder, generation=generation).update(**report) == 1
+def still_mine(lease_id: int, mine: str, generation: int, **fields: Any) -> bool:
+    """True, and `fields` are written to the row, while this generation of `mine` stands. Called inside the recording
+    transaction."""
+    return Lease.objects.filter(pk=lease_id, holder=mine, generation=generation).update(**fields) == 1
 
 
 def release(lease_id: int, holder: str, generation: int) -> None:

@@ -1,4 +1,4 @@
-"""The rows that a pass needs of one pool, in five queries whatever the fleet's size. Rows that break a rule are named."""
+"""The rows that a pass needs of one pool, in four queries whatever the fleet's size. Rows that break a rule are named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Max, Q
 
 from ..domain.types import Settings
-from ..models import LanguageModel, Node, PoolSettings, Profile, Replica, Sample
+from ..models import LanguageModel, Node, PoolSettings, Replica, Sample
 from ..observe import KnownNode, Patience
 from .faults import fraction, invalid, node_fault, own_fraction, profile_fault
 from .types import BackoffRow, DecisionRow, ModelRow, NodeRow, Problem, ProfileRow, ReplicaRow, Rows
@@ -20,10 +20,11 @@ def load(pool_id: int, settings: PoolSettings, now: datetime) -> Rows:
     """Everything of the pool that is in the database and in use."""
     problems: list[Problem] = []
     nodes, backoffs = load_nodes(pool_id, problems)
+    models, profiles = load_models(pool_id, settings, now, problems)
     return Rows(
         nodes=nodes,
-        models=load_models(pool_id, settings, now, problems),
-        profiles=load_profiles(pool_id, problems),
+        models=models,
+        profiles=profiles,
         replicas=load_replicas(pool_id),
         backoffs=backoffs,
         problems=tuple(problems),
@@ -70,16 +71,30 @@ MODEL_FIELDS = (
     "short_since",
     "created_at",
 )
+NAME, WINDOW = MODEL_FIELDS.index("name"), MODEL_FIELDS.index("down_window_seconds")
 DECISION_FIELDS = ("id", "outcome", "reason", "count", "is_advice", "numbers", "limited_by")
 
 
-def load_models(pool_id: int, settings: PoolSettings, now: datetime, problems: list[Problem]) -> dict[str, ModelRow]:
-    """Models with their newest decision in one query, and the demand of their windows in another."""
-    fields = (*MODEL_FIELDS, *(f"last_decision__{name}" for name in DECISION_FIELDS))
-    found = list(LanguageModel.objects.filter(pool_id=pool_id).order_by("name").values_list(*fields))
-    peaks = window_peaks(pool_id, {row[8] for row in found}, settings.down_window_seconds, now)
-    models = (model_row(row, peaks, problems) for row in found)
-    return {model.name: model for model in models}
+def load_models(
+    pool_id: int, settings: PoolSettings, now: datetime, problems: list[Problem]
+) -> tuple[dict[str, ModelRow], dict[tuple[str, str], ProfileRow]]:
+    """Models with their newest decision and their profiles in one query, and the demand of their windows in another."""
+    decision = tuple(f"last_decision__{name}" for name in DECISION_FIELDS)
+    profile = tuple(f"profiles__{name}" for name in PROFILE_FIELDS)
+    joined = LanguageModel.objects.filter(pool_id=pool_id).order_by("name", "profiles__id")
+    found = list(joined.values_list(*MODEL_FIELDS, *decision, *profile))
+    peaks = window_peaks(pool_id, {row[WINDOW] for row in found}, settings.down_window_seconds, now)
+    models: dict[str, ModelRow] = {}
+    profiles: dict[tuple[str, str], ProfileRow] = {}
+    of_profile = len(MODEL_FIELDS) + len(DECISION_FIELDS)
+    for row in found:
+        name = row[NAME]
+        if name not in models:
+            models[name] = model_row(row[:of_profile], peaks, problems)
+        if row[of_profile] is not None:
+            own = profile_row(name, row[of_profile:], problems)
+            profiles[name, own.name] = own
+    return models, profiles
 
 
 Peaks = Mapping[tuple[int, int | None], tuple[int | None, int]]
@@ -106,7 +121,7 @@ def window_peaks(pool_id: int, windows: set[int | None], default_seconds: int, n
 
 
 def model_row(row: Sequence[Any], peaks: Peaks, problems: list[Problem]) -> ModelRow:
-    values = dict(zip(MODEL_FIELDS, row, strict=False))
+    values = dict(zip(MODEL_FIELDS, row[: len(MODEL_FIELDS)], strict=True))
     peak, unknown = peaks.get((values["id"], values["down_window_seconds"]), (None, 0))
     decision = dict(zip(DECISION_FIELDS, row[len(MODEL_FIELDS) :], strict=True))
     fraction = own_fraction(values, problems)
@@ -122,7 +137,6 @@ def model_row(row: Sequence[Any], peaks: Peaks, problems: list[Problem]) -> Mode
 
 PROFILE_FIELDS = (
     "id",
-    "model__name",
     "name",
     "resource",
     "units",
@@ -136,15 +150,12 @@ PROFILE_FIELDS = (
 )
 
 
-def load_profiles(pool_id: int, problems: list[Problem]) -> dict[tuple[str, str], ProfileRow]:
-    profiles = {}
-    for id_, model, name, *rest in Profile.objects.filter(model__pool_id=pool_id).order_by("id").values_list(*PROFILE_FIELDS):
-        row = ProfileRow(id=id_, model=model, name=name, **dict(zip(PROFILE_FIELDS[3:], rest, strict=True)))
-        if fault := profile_fault(row):
-            problems.append(invalid(f"profile:{model} · {name}", fault))
-            row = replace(row, state="no_new", selector={}, units=max(1, row.units), hosts=max(1, row.hosts))
-        profiles[model, name] = row
-    return profiles
+def profile_row(model: str, row: Sequence[Any], problems: list[Problem]) -> ProfileRow:
+    found = ProfileRow(model=model, **dict(zip(PROFILE_FIELDS, row, strict=True)))
+    if fault := profile_fault(found):
+        problems.append(invalid(f"profile:{model} · {found.name}", fault))
+        return replace(found, state="no_new", selector={}, units=max(1, found.units), hosts=max(1, found.hosts))
+    return found
 
 
 REPLICA_FIELDS = (

@@ -1,0 +1,102 @@
+"""A profile that fails on a node rests there: 1, 2, 4 … 30 minutes. Ten ready minutes clear it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from .models import Backoff
+from .observe import Observed
+from .rows import BackoffRow, Rows
+
+LONGEST = timedelta(minutes=30)
+CLEARED_AFTER = timedelta(minutes=10)
+EXITS = 3
+EXIT_WINDOW = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """`failed_start`: it was never ready. Else an exit after it had been ready, which counts at the third in ten minutes."""
+
+    model: str
+    profile: str
+    node: str
+    message: str
+    failed_start: bool
+
+
+def rest(failures: int) -> timedelta:
+    """How long after that many failures in a row: 1, 2, 4, 8, 16, 30, 30 … minutes."""
+    return min(timedelta(minutes=2 ** min(failures - 1, 10)), LONGEST)
+
+
+def after(failure: Failure, failures: int, exits: Sequence[str], now: datetime) -> tuple[int, list[str], bool]:
+    """(failures, recent exits, whether it rests from now on) after one more failure."""
+    if failure.failed_start:
+        return failures + 1, list(exits), True
+    recent = [at for at in exits if now - datetime.fromisoformat(at) < EXIT_WINDOW] + [now.isoformat()]
+    if len(recent) >= EXITS:
+        return failures + 1, [], True
+    return failures, recent, False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """A back-off as it stands after this pass's failures."""
+
+    profile_id: int
+    node: str
+    failures: int
+    exits: tuple[str, ...]
+    until: datetime
+    message: str
+
+
+def rests(failures: Iterable[Failure], rows: Rows, now: datetime) -> tuple[Rest, ...]:
+    """What has to rest now, and until when: known before the plan is made, so that nothing is started into a failure.
+
+    Several starts of a profile that fail on a node in one pass are one failure; exits count one by one."""
+    held = {(row.profile_id, row.node): row for row in rows.backoffs}
+    by_place: dict[tuple[int, str], list[Failure]] = {}
+    for failure in failures:
+        profile = rows.profiles.get((failure.model, failure.profile))
+        if profile and failure.node in rows.nodes:
+            by_place.setdefault((profile.id, failure.node), []).append(failure)
+    return tuple(_rest(place, found, held.get(place), now) for place, found in sorted(by_place.items()))
+
+
+def _rest(place: tuple[int, str], found: Sequence[Failure], row: BackoffRow | None, now: datetime) -> Rest:
+    count, exits = (row.failures, list(row.exits)) if row else (0, [])
+    until = row.until if row else now
+    starts = [failure for failure in found if failure.failed_start]
+    for failure in [*starts[:1], *(f for f in found if not f.failed_start)]:
+        count, exits, begins = after(failure, count, exits, now)
+        until = now + rest(count) if begins else until
+    return Rest(
+        profile_id=place[0], node=place[1], failures=count, exits=tuple(exits), until=until, message=found[-1].message[:2000]
+    )
+
+
+def write(rested: Iterable[Rest], rows: Rows) -> None:
+    for found in rested:
+        values = {"failures": found.failures, "exits": list(found.exits), "until": found.until, "message": found.message}
+        node_id = rows.nodes[found.node].id
+        Backoff.objects.update_or_create(profile_id=found.profile_id, node_id=node_id, defaults=values)
+
+
+def clear(observed: Observed | None, rows: Rows, rested: Iterable[Rest], now: datetime) -> None:
+    """Ten ready minutes of a profile on a node end its back-off."""
+    if not rows.backoffs or observed is None:
+        return
+    failed = {(found.profile_id, found.node) for found in rested}
+    well = {
+        (rows.profiles[p.model, p.profile].id, node)
+        for p in observed.present
+        if p.state == "ready" and now - p.since >= CLEARED_AFTER and (p.model, p.profile) in rows.profiles
+        for node in p.nodes
+    }
+    over = [row.id for row in rows.backoffs if (row.profile_id, row.node) in well - failed]
+    if over:
+        Backoff.objects.filter(pk__in=over).delete()

@@ -1,0 +1,157 @@
+"""Writes what the hosts reported into the replicas' rows: only what has changed, in a few queries whatever the fleet's size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from .models import Action, Node, Replica
+from .observe import Gone, NodeSight, Present
+from .rows import NodeRow, ReplicaRow
+from .snapshot import Built
+
+if TYPE_CHECKING:
+    from .record import Turn
+
+BATCH = 500
+NODE_SEEN_EVERY = timedelta(seconds=60)
+OPEN = (Action.State.PENDING, Action.State.SENT)
+
+
+def write_fleet_changes(built: Built, turn: Turn) -> set[str]:
+    """Writes all of them; the models whose replicas came, went or became ready."""
+    if built.observed is None:
+        return set()
+    touched = write_gone(built, built.observed.gone, turn.now) | write_present(built, turn)
+    write_nodes(built, turn.now)
+    return touched
+
+
+def write_gone(built: Built, gone: Sequence[Gone], now: datetime) -> set[str]:
+    rows = []
+    for ended in gone:
+        row = built.rows.replicas[ended.name]
+        rows.append(
+            Replica(pk=row.id, state=Replica.State.GONE, since=now, gone_at=now, intent="", message=ended.message[:2000], url="")
+        )
+    Replica.objects.bulk_update(rows, ["state", "since", "gone_at", "intent", "message", "url"], batch_size=BATCH)
+    if rows:
+        resolve_gone(gone, now)
+    return {built.rows.replicas[ended.name].model for ended in gone}
+
+
+def resolve_gone(gone: Sequence[Gone], now: datetime) -> None:
+    """Drains and cancels of what is gone are done; a start of it failed, with its last words."""
+    unresolved = Action.objects.filter(state__in=OPEN)
+    names = [ended.name for ended in gone]
+    unresolved.filter(replica_name__in=names, op__in=["drain", "cancel"]).update(state=Action.State.DONE, resolved_at=now)
+    for ended in gone:
+        if ended.failed_start:
+            unresolved.filter(replica_name=ended.name).update(
+                state=Action.State.FAILED, resolved_at=now, message=ended.message[:2000]
+            )
+    unresolved.filter(replica_name__in=names).update(state=Action.State.DROPPED, resolved_at=now)
+
+
+def write_present(built: Built, turn: Turn) -> set[str]:
+    assert built.observed is not None
+    adopted, changed, confirmed = [], [], []
+    touched = set()
+    for present in built.observed.present:
+        row = built.rows.replicas.get(present.name)
+        if row is None:
+            if (present.model, present.profile) in built.rows.profiles:
+                adopted.append(present)
+                touched.add(present.model)
+            continue
+        if not differs(row, present):
+            continue
+        changed.append(updated(row, present, turn.now))
+        if row.intent and not present.intent:
+            confirmed.append((row.name, row.intent))
+        if present.state == "ready" and row.state != "ready":
+            touched.add(row.model)
+    fields = ["state", "since", "url", "devices", "intent", "ready_at", "seen_at"]
+    Replica.objects.bulk_update(changed, fields, batch_size=BATCH)
+    adopt(built, adopted, turn)
+    resolve_seen(confirmed, turn.now)
+    return touched
+
+
+def resolve_seen(confirmed: list[tuple[str, str]], now: datetime) -> None:
+    """A start or an undrain is done once its host shows it; a drain or a cancel only when the replica is gone."""
+    for op in ("start", "undrain"):
+        names = [name for name, asked in confirmed if asked == op]
+        if names:
+            Action.objects.filter(replica_name__in=names, op=op, state__in=OPEN).update(state=Action.State.DONE, resolved_at=now)
+
+
+def differs(row: ReplicaRow, present: Present) -> bool:
+    if not present.reported:
+        return False
+    return (row.state, row.since, row.url, row.intent, row.seen_at is None) != (
+        present.state,
+        present.since,
+        present.url,
+        present.intent,
+        False,
+    )
+
+
+def updated(row: ReplicaRow, present: Present, now: datetime) -> Replica:
+    became_ready = present.state == "ready" and row.ready_at is None
+    return Replica(
+        pk=row.id,
+        state=present.state,
+        since=present.since,
+        url=present.url,
+        devices=list(present.devices),
+        intent=present.intent,
+        ready_at=present.since if became_ready else row.ready_at,
+        seen_at=row.seen_at or now,
+    )
+
+
+def adopt(built: Built, replicas: list[Present], turn: Turn) -> None:
+    """What runs and has no row: a restore lost it, or it was given up and came up after all. It is taken as it is."""
+    for present in replicas:
+        profile = built.rows.profiles[present.model, present.profile]
+        values = {
+            "pool_id": turn.lease.pool_id,
+            "model_id": built.rows.models[present.model].id,
+            "profile_id": profile.id,
+            "nodes": list(present.nodes),
+            "units": profile.units * profile.hosts,
+            "state": present.state,
+            "since": present.since,
+            "url": present.url,
+            "devices": list(present.devices),
+            "generation": present.generation,
+            "seen_at": turn.now,
+            "ready_at": present.since if present.state == "ready" else None,
+            "gone_at": None,
+            "intent": "",
+            "message": "",
+        }
+        Replica.objects.update_or_create(
+            name=present.name, defaults=values, create_defaults={**values, "created_at": present.since}
+        )
+
+
+def write_nodes(built: Built, now: datetime) -> None:
+    """What nodes offer, where it changed; when they last reported, once a minute."""
+    assert built.observed is not None
+    changed = [
+        Node(pk=row.id, resources=dict(sight.resources), foreign=dict(sight.foreign), reported_at=sight.reported_at)
+        for name, row in built.rows.nodes.items()
+        if is_news(row, sight := built.observed.nodes[name])
+    ]
+    Node.objects.bulk_update(changed, ["resources", "foreign", "reported_at"], batch_size=BATCH)
+
+
+def is_news(row: NodeRow, sight: NodeSight) -> bool:
+    if sight.reported_at is None:
+        return False
+    before = row.known.reported_at
+    return before is None or sight.reported_at - before >= NODE_SEEN_EVERY or dict(sight.resources) != dict(row.known.resources)

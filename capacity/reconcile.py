@@ -1,0 +1,118 @@
+"""One pass of one pool. The only file that knows the order: lease, observe, plan, record, act, report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError
+
+from . import lease as leases
+from .act import act
+from .domain.plan import plan
+from .domain.types import Plan
+from .models import Lease, Node
+from .ports import NodeReport
+from .record import LeaseLost, Turn, is_quiet, record
+from .snapshot import Built, build
+from .wiring import Deps
+
+log = structlog.get_logger(__name__)
+GAP_INTERVALS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassReport:
+    """What became of a pass. `outcome`: `done`, `advised` (nothing recorded), `held` (another has the lease), `lease_lost`,
+    `failed` (the database did not answer)."""
+
+    pool: str
+    outcome: str
+    generation: int | None = None
+    seconds: float = 0.0
+    sent: int = 0
+    plan: Plan | None = None
+    error: str = ""
+
+
+def pools(**which: Any) -> Sequence[Lease]:
+    """The leases of the pools, each with its pool and settings: one query."""
+    return Lease.objects.select_related("pool__settings").filter(**{f"pool__{key}": value for key, value in which.items()})
+
+
+def run_pass(deps: Deps, lease: Lease, now: datetime) -> PassReport:
+    """A whole pass; every fault of a store ends in a report and never in an exception."""
+    started = time.monotonic()
+    with structlog.contextvars.bound_contextvars(pool=lease.pool.name):
+        try:
+            report = _pass(deps, lease, now, started)
+        except LeaseLost:
+            report = PassReport(pool=lease.pool.name, outcome="lease_lost", seconds=time.monotonic() - started)
+        except DatabaseError as error:
+            report = PassReport(pool=lease.pool.name, outcome="failed", error=f"{type(error).__name__}: {error}")
+        _say(report)
+    return report
+
+
+def _pass(deps: Deps, lease: Lease, now: datetime, started: float) -> PassReport:
+    generation = leases.take(lease, deps.holder, now)
+    if generation is None:
+        return PassReport(pool=lease.pool.name, outcome="held")
+    quiet = False
+    try:
+        since = unbroken_since(lease, now)
+        turn = Turn(lease=lease, holder=deps.holder, generation=generation, now=now, unbroken_since=since, started=started)
+        built = build(deps, lease, now, since)
+        if built.newcomers and register(lease, built.newcomers):
+            built = build(deps, lease, now, since)
+        decided = plan(built.snapshot, built.policy)
+        actions = record(turn, built, decided)
+        quiet = is_quiet(built, decided)
+        sent = 0 if quiet else act(deps.driver, turn, built, actions)
+    finally:
+        if not quiet:
+            leases.release(lease.id, deps.holder, generation)
+    seconds = time.monotonic() - started
+    return PassReport(pool=lease.pool.name, outcome="done", generation=generation, seconds=seconds, sent=sent, plan=decided)
+
+
+def advise(deps: Deps, lease: Lease, now: datetime) -> tuple[Built, Plan]:
+    """What a pass would decide now. Takes no lease, writes nothing, does nothing."""
+    built = build(deps, lease, now, unbroken_since(lease, now))
+    return built, plan(built.snapshot, built.policy)
+
+
+def unbroken_since(lease: Lease, now: datetime) -> datetime:
+    """Since when passes came without a gap: demand was watched all that time."""
+    gap = timedelta(seconds=settings.PASS_SECONDS * GAP_INTERVALS)
+    if lease.unbroken_since is None or lease.last_pass_at is None or now - lease.last_pass_at > gap:
+        return now
+    return lease.unbroken_since
+
+
+def register(lease: Lease, reports: Sequence[NodeReport]) -> bool:
+    """Hosts that report for this pool and are not written down yet: whoever reaches Redis with its password belongs.
+
+    False where their names are taken by nodes of other pools: those reports are not listened to."""
+    taken = set(Node.objects.filter(name__in=[r.node for r in reports]).values_list("name", flat=True))
+    new = [r for r in reports if r.node not in taken]
+    Node.objects.bulk_create(Node(name=r.node, pool=lease.pool, resources=dict(r.resources), reported_at=r.at) for r in new)
+    return bool(new)
+
+
+def _say(report: PassReport) -> None:
+    numbers = {
+        "outcome": report.outcome,
+        "generation": report.generation,
+        "ms": round(report.seconds * 1000),
+        "sent": report.sent,
+    }
+    if report.outcome == "failed":
+        log.warning("pass", **numbers, error=report.error)
+    else:
+        log.info("pass", **numbers)

@@ -1,0 +1,323 @@
+"""Writes what a pass saw and decided, in one transaction, before anything is done. A late writer is refused by the lease."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from django.db import transaction
+
+from . import backoff
+from . import lease as leases
+from .backoff import Failure
+from .changes import write_fleet_changes
+from .domain.types import Action as PlannedAction
+from .domain.types import Decision as PlannedDecision
+from .domain.types import Plan
+from .models import Action, Decision, LanguageModel, Lease, Pass, Replica, Sample
+from .rows import DecisionRow, ModelRow
+from .samples import pack
+from .snapshot import Built
+
+BATCH = 500
+
+
+class LeaseLost(Exception):
+    """Another holder has the pool: nothing of this pass is written, and nothing is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One pass of one pool under one generation."""
+
+    lease: Lease
+    holder: str
+    generation: int
+    now: datetime
+    unbroken_since: datetime
+    started: float
+    """time.monotonic() at the pass's begin."""
+
+
+def record(turn: Turn, built: Built, plan: Plan) -> list[Action]:
+    """Everything of the pass; the actions that are to be done now, oldest first. Raises `LeaseLost`.
+
+    Where nothing is to be done the lease is given back in the same breath."""
+    after = {"last_pass_at": turn.now, "unbroken_since": turn.unbroken_since, **({"holder": ""} if is_quiet(built, plan) else {})}
+    with transaction.atomic():
+        if not leases.still_mine(turn.lease.id, turn.holder, turn.generation, **after):
+            raise LeaseLost
+        touched = write_fleet_changes(built, turn)
+        decisions = write_decisions(turn, built, plan)
+        actions = write_actions(turn, built, plan, decisions)
+        rested = (*built.rested, *backoff.rests(stuck(built, plan), built.rows, turn.now))
+        backoff.write(rested, built.rows)
+        backoff.clear(built.observed, built.rows, rested, turn.now)
+        write_models(turn, built, plan, decisions, touched)
+        write_samples(turn, built, plan)
+        write_pass(turn, built, plan, actions)
+    return [action for action in actions if action.state == Action.State.PENDING]
+
+
+def is_quiet(built: Built, plan: Plan) -> bool:
+    """Nothing to do, and nothing to ask for again."""
+    return all(action.advice for action in plan.actions) and not (
+        built.observed and any(p.intent for p in built.observed.present)
+    )
+
+
+def stuck(built: Built, plan: Plan) -> Iterable[Failure]:
+    """A replica that did not come up in time makes its profile back off on its node."""
+    present = {p.name: p for p in built.observed.present} if built.observed else {}
+    for action in plan.actions:
+        if action.reason == "start_timeout" and not action.advice and action.replica in present:
+            found = present[action.replica]
+            for node in found.nodes:
+                yield Failure(
+                    model=found.model, profile=found.profile, node=node, message="it did not come up in time", failed_start=True
+                )
+
+
+def write_decisions(turn: Turn, built: Built, plan: Plan) -> Mapping[str, int]:
+    """Model → id of its decision's row: a new one where outcome, reason or counts changed or something is done, else the
+    last one's `seen_until` moves."""
+    acting = {action.model for action in plan.actions if not action.advice}
+    kept: dict[str, int] = {}
+    fresh: list[Decision] = []
+    for planned in plan.decisions:
+        row = built.rows.models[planned.model]
+        new = new_decision(turn, row, planned, is_advice=row.mode in {"advise", "add_only"} and planned.model not in acting)
+        if row.decision and planned.model not in acting and same(row.decision, new):
+            kept[planned.model] = row.decision.id
+        else:
+            fresh.append(new)
+    if kept:
+        Decision.objects.filter(pk__in=kept.values()).update(seen_until=turn.now)
+    Decision.objects.bulk_create(fresh, batch_size=BATCH)
+    names = {row.id: name for name, row in built.rows.models.items()}
+    return {**kept, **{names[row.model_id]: row.pk for row in fresh}}
+
+
+def new_decision(turn: Turn, row: ModelRow, planned: PlannedDecision, *, is_advice: bool) -> Decision:
+    return Decision(
+        pool_id=turn.lease.pool_id,
+        model_id=row.id,
+        at=turn.now,
+        seen_until=turn.now,
+        outcome=planned.outcome,
+        reason=planned.reason,
+        count=planned.count,
+        is_advice=is_advice and planned.outcome != "hold",
+        numbers={
+            "demand_low": planned.demand_low,
+            "demand_high": planned.demand_high,
+            "capacity_ready": planned.capacity_ready,
+            "capacity_starting": planned.capacity_starting,
+            "adds_above": planned.adds_above,
+            "removes_below": planned.removes_below,
+        },
+        limited_by=[{"kind": stop.kind, **stop.facts} for stop in planned.limited_by],
+        why=planned.why,
+        generation=turn.generation,
+    )
+
+
+COUNTS = ("capacity_ready", "capacity_starting", "adds_above", "removes_below")
+
+
+def same(last: DecisionRow, new: Decision) -> bool:
+    """Demand alone moves all the time and makes no new row; what it is judged against does."""
+    if (last.outcome, last.reason, last.count, last.is_advice) != (new.outcome, new.reason, new.count, new.is_advice):
+        return False
+    return all(last.numbers.get(key) == new.numbers[key] for key in COUNTS)
+
+
+def write_actions(turn: Turn, built: Built, plan: Plan, decisions: Mapping[str, int]) -> list[Action]:
+    """Each action as pending (or as advice), and each start's replica, before anything is done.
+
+    Advice that stands unchanged from pass to pass is written with the decision that it came with, not again."""
+    last = {name: row.decision.id if row.decision else None for name, row in built.rows.models.items()}
+    actions, starts = [], []
+    for planned in plan.actions:
+        if planned.advice and decisions[planned.model] == last[planned.model]:
+            continue
+        row = built.rows.models[planned.model]
+        name = planned.replica or new_name(planned)
+        actions.append(new_action(turn, row, planned, name, decisions[planned.model]))
+        if planned.op == "start" and not planned.advice:
+            starts.append(new_replica(turn, built, planned, name))
+    Replica.objects.bulk_create(starts, batch_size=BATCH)
+    Action.objects.bulk_create(actions, batch_size=BATCH)
+    write_intents(turn, [action for action in actions if action.state == Action.State.PENDING and action.op != "start"])
+    return actions
+
+
+def new_name(planned: PlannedAction) -> str:
+    """Unique by chance, and readable: the model's name in plain letters."""
+    plain = (
+        "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in planned.model).strip("-.")[:60] or "replica"
+    )
+    return f"{plain.lower()}-{secrets.token_hex(4)}"
+
+
+def new_action(turn: Turn, row: ModelRow, planned: PlannedAction, name: str, decision: int) -> Action:
+    return Action(
+        pool_id=turn.lease.pool_id,
+        model_id=row.id,
+        decision_id=decision,
+        op=planned.op,
+        replica_name="" if planned.op == "start" and planned.advice else name,
+        profile_name=planned.profile,
+        nodes=list(planned.nodes),
+        reason=planned.reason,
+        for_model=planned.returned_for or "",
+        state=Action.State.ADVICE if planned.advice else Action.State.PENDING,
+        generation=turn.generation,
+        created_at=turn.now,
+    )
+
+
+def new_replica(turn: Turn, built: Built, planned: PlannedAction, name: str) -> Replica:
+    profile = built.rows.profiles[planned.model, planned.profile]
+    return Replica(
+        name=name,
+        pool_id=turn.lease.pool_id,
+        model_id=built.rows.models[planned.model].id,
+        profile_id=profile.id,
+        nodes=list(planned.nodes),
+        units=profile.units * profile.hosts,
+        state=Replica.State.STARTING,
+        since=turn.now,
+        created_at=turn.now,
+        generation=turn.generation,
+        intent="start",
+        intent_at=turn.now,
+    )
+
+
+def write_intents(turn: Turn, actions: Iterable[Action]) -> None:
+    """What is asked of replicas that exist, by kind: few queries, however many replicas."""
+
+    def key(action: Action) -> tuple[str, str, str]:
+        return action.op, action.reason, action.for_model
+
+    for (op, reason, for_model), group in groupby(sorted(actions, key=key), key=key):
+        names = [action.replica_name for action in group]
+        draining = op in {"drain", "cancel"}
+        Replica.objects.filter(name__in=names, gone_at__isnull=True).update(
+            intent=op,
+            intent_at=turn.now,
+            drain_reason=reason if draining else "",
+            drained_for=for_model if draining else "",
+            **({"state": Replica.State.DRAINING, "since": turn.now} if draining else {}),
+        )
+        superseded = Action.objects.filter(replica_name__in=names, state__in=[Action.State.PENDING, Action.State.SENT])
+        superseded.filter(created_at__lt=turn.now).update(
+            state=Action.State.DROPPED, resolved_at=turn.now, message=f"overtaken by a {op}"
+        )
+
+
+def write_models(turn: Turn, built: Built, plan: Plan, decisions: Mapping[str, int], touched: set[str]) -> None:
+    """The few fields that the next pass needs: last change, since when it is short, and its newest decision."""
+    touched = touched | {action.model for action in plan.actions if not action.advice}
+    changed = []
+    for planned in plan.decisions:
+        row = built.rows.models[planned.model]
+        values = {
+            "last_change_at": turn.now if planned.model in touched else row.last_change_at,
+            "short_since": short_since(row, planned, turn.now),
+            "last_decision_id": decisions[planned.model],
+        }
+        before = (row.last_change_at, row.short_since, row.decision.id if row.decision else None)
+        if tuple(values.values()) != before:
+            changed.append(LanguageModel(pk=row.id, **values))
+    LanguageModel.objects.bulk_update(changed, ["last_change_at", "short_since", "last_decision"], batch_size=BATCH)
+
+
+SHORT = frozenset({"no_room", "at_limit", "guarantee_reserved", "awaiting_reclaim", "policy_unavailable", "room_unknown"})
+STOPS = frozenset({"limit", "room", "guarantee_reserved", "unknown", "backoff"})
+
+
+def short_since(row: ModelRow, planned: PlannedDecision, now: datetime) -> datetime | None:
+    """First pass of an unbroken need that quota or room stopped, in whole or in part."""
+    is_short = planned.reason in SHORT or (planned.outcome == "add" and any(stop.kind in STOPS for stop in planned.limited_by))
+    return (row.short_since or now) if is_short else None
+
+
+def write_samples(turn: Turn, built: Built, plan: Plan) -> None:
+    """One row a model: totals, and a packed array of its replicas. Nothing where the inventory is unknown: a gap."""
+    if built.observed is None:
+        return
+    measured = {(m.model, m.profile): m.max_concurrency for m in built.snapshot.measurements or ()}
+    by_model: dict[str, list[Any]] = {name: [] for name in built.rows.models}
+    for replica in built.snapshot.replicas or ():
+        by_model[replica.model].append(replica)
+    states = {name: Counter(replica.state for replica in replicas) for name, replicas in by_model.items()}
+    held = {model.name: model.held_requests for model in built.snapshot.models}
+    samples = [
+        sample(turn, built, planned, by_model[planned.model], states[planned.model], measured, held[planned.model])
+        for planned in plan.decisions
+    ]
+    Sample.objects.bulk_create(samples, batch_size=BATCH)
+
+
+def sample(
+    turn: Turn,
+    built: Built,
+    planned: PlannedDecision,
+    replicas: list[Any],
+    states: Counter[str],
+    measured: Mapping[Any, int],
+    held: int | None,
+) -> Sample:
+    row = built.rows.models[planned.model]
+    ids = built.rows.replicas
+    good = timedelta(seconds=built.snapshot.settings.stale_after_seconds)
+    packed = pack(
+        (
+            ids[r.name].id,
+            r.in_flight if r.sampled_at is None or turn.now - r.sampled_at <= good else None,
+            measured.get((r.model, r.profile)),
+            built.rates.get(r.name),
+            r.state,
+        )
+        for r in replicas
+        if r.name in ids
+    )
+    rates = [built.rates[r.name] for r in replicas if r.name in built.rates]
+    return Sample(
+        model_id=row.id,
+        at=turn.now,
+        demand_low=planned.demand_low,
+        demand_high=planned.demand_high,
+        held_requests=held,
+        capacity_ready=planned.capacity_ready or 0,
+        capacity_starting=planned.capacity_starting or 0,
+        rest_capacity=planned.rest_capacity,
+        ready=states["ready"],
+        unready=states["unready"],
+        starting=states["starting"],
+        draining=states["draining"],
+        wanted=planned.wanted,
+        tokens_per_second=sum(rates) if rates else None,
+        replicas=packed,
+    )
+
+
+def write_pass(turn: Turn, built: Built, plan: Plan, actions: list[Action]) -> None:
+    problems = [{"code": p.code, "subject": p.subject, "detail": p.detail} for p in plan.problems]
+    Pass.objects.create(
+        pool_id=turn.lease.pool_id,
+        at=turn.now,
+        seconds=time.monotonic() - turn.started,
+        generation=turn.generation,
+        actions=sum(1 for action in actions if action.state == Action.State.PENDING),
+        problems=[*built.problems, *problems],
+        views=dict(built.views),
+    )

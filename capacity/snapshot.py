@@ -1,0 +1,285 @@
+"""Rows and observations → the domain's snapshot. Nothing is decided here; what cannot be known is said to be unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from quotas.domain.last_good import Reading
+from quotas.domain.policy import QuotaPolicy
+from quotas.domain.types import Quota
+
+from . import rows as row_module
+from .backoff import Failure, Rest, rests
+from .domain.snapshot import bounds_fault, snapshot_document
+from .domain.types import UNKNOWN, Backoff, Measurement, Model, Node, Profile, Replica, Snapshot, Unknown
+from .last_good_views import Measurements, Policies
+from .models import Lease
+from .observe import Known, KnownNode, Observed, Present, observe
+from .ports import NodeReport, Sample
+from .rows import ModelRow, Problem, ProfileRow, ReplicaRow, Rows
+from .sources.gateway import Combined, combine
+from .wiring import Deps, deps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A snapshot and what it was made of. `observed` None: the inventory could not be read."""
+
+    snapshot: Snapshot
+    policy: QuotaPolicy | None
+    rows: Rows
+    observed: Observed | None
+    loads: Mapping[str, Sample]
+    rates: Mapping[str, float]
+    problems: tuple[Problem, ...]
+    views: Mapping[str, Any]
+    rested: tuple[Rest, ...] = ()
+    """Back-offs that this pass's failures began or prolonged."""
+    newcomers: tuple[NodeReport, ...] = ()
+    """Reports of hosts that are not written down."""
+
+
+def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> Built:
+    """The pool's snapshot at `now`: reports and loads first, then rows, then the two views."""
+    pool, settings = lease.pool, lease.pool.settings
+    reports = deps.driver.observe(pool.name)
+    sampled = deps.loads.loads(pool.name)
+    pushed = deps.pushes.read(pool.name)
+    rows = row_module.load(pool.id, settings, now)
+    problems: list[Problem] = list(rows.problems)
+    own = row_module.domain_settings(settings, problems)
+    loads = combine(pushed.pushes, sampled or {}, now, own.stale_after_seconds, kept_arrivals=pushed.arrivals) if pushed else None
+    observed = None if reports is None else observed_fleet(rows, reports, row_module.patience(settings), now)
+    problems.extend(observed.problems if observed else ())
+    rested = rests(failures(rows, observed), rows, now)
+    policies, measurements = read_views(deps, rows, now)
+    models = tuple(model(row, loads, observed is not None, unbroken_since, now, problems) for row in rows.models.values())
+    if policies.value:
+        models = tuple(in_known_scope(m, policies.value.names, problems) for m in models)
+    samples = loads.loads if loads else (sampled or {})
+    snapshot = Snapshot(
+        at=now,
+        settings=own,
+        nodes=None if observed is None else domain_nodes(rows, observed),
+        models=models,
+        profiles=tuple(profile(row) for row in rows.profiles.values()),
+        measurements=measured(measurements.value, pool.name, rows),
+        replicas=None if observed is None else domain_replicas(rows, observed, samples),
+        backoffs=backoffs(rows, rested),
+        scopes=policies.value.scopes if policies.value else None,
+        quotas=quotas(policies.value, pool.name, rows),
+    )
+    return Built(
+        snapshot=snapshot,
+        policy=policies.value.policy(pool.name) if policies.value else None,
+        rows=rows,
+        observed=observed,
+        loads=samples,
+        rates=deps.rates.rates(pool.name, sampled or {}),
+        problems=tuple(problems) + skipped(measurements.value),
+        views={"quotas": view_state(policies), "measurements": view_state(measurements)},
+        rested=rested,
+        newcomers=tuple(report for report in reports or () if report.node not in rows.nodes),
+    )
+
+
+def read_views(deps: Deps, rows: Rows, now: datetime) -> tuple[Reading[Policies], Reading[Measurements]]:
+    """A scope that the view does not know yet is newer than the view: it is asked again at once."""
+    policies = deps.policies.get(now)
+    wanted = {row.scope for row in rows.models.values() if row.scope}
+    if policies.value is not None and not policies.error and not wanted <= policies.value.names:
+        deps.policies.expire()
+        policies = deps.policies.get(now)
+    return policies, deps.measurements.get(now)
+
+
+def view_state(reading: Reading[Any]) -> dict[str, str]:
+    return {"read_at": reading.read_at.isoformat() if reading.read_at else "", "error": reading.error}
+
+
+def skipped(measurements: Measurements | None) -> tuple[Problem, ...]:
+    found = measurements.skipped if measurements else ()
+    return tuple({"code": "invalid_row", "subject": f"measurement:{where}", "detail": why} for where, why in found)
+
+
+def observed_fleet(rows: Rows, reports: Sequence[NodeReport], patience: Any, now: datetime) -> Observed:
+    nodes: list[KnownNode] = [node.known for node in rows.nodes.values()]
+    return observe([known(row) for row in rows.replicas.values()], nodes, reports, rows.profiles, patience, now)
+
+
+def known(row: ReplicaRow) -> Known:
+    return Known(
+        name=row.name,
+        model=row.model,
+        profile=row.profile,
+        nodes=row.nodes,
+        state=row.state,
+        since=row.since,
+        intent=row.intent,
+        intent_at=row.intent_at,
+        was_seen=row.seen_at is not None,
+        url=row.url,
+    )
+
+
+def model(
+    row: ModelRow, loads: Combined | None, is_observed: bool, unbroken_since: datetime, now: datetime, problems: list[Problem]
+) -> Model:
+    """A model whose stored bounds cross is left alone and named; its pass goes on."""
+    fault = bounds_fault(row.min_replicas, row.max_replicas)
+    if fault:
+        problems.append({"code": "invalid_row", "subject": f"model:{row.name}", "detail": fault})
+    covered = int((now - max(unbroken_since, row.created_at)).total_seconds())
+    return Model(
+        name=row.name,
+        scope=row.scope,
+        mode=row.mode,  # type: ignore[arg-type]
+        priority=row.priority,
+        min_replicas=row.min_replicas,
+        max_replicas=row.max_replicas,
+        scale_to_zero=row.scale_to_zero,
+        held_requests=held_requests(row, loads),
+        last_arrival_at=last_arrival(row, loads),
+        woken_at=row.woken_at,
+        last_change_at=row.last_change_at,
+        demand_peak=peak(row),
+        demand_seconds=max(0, covered),
+        short_since=row.short_since,
+        down_window_seconds=row.down_window_seconds,
+        drain_timeout_seconds=row.drain_timeout_seconds,
+        scale_down_fraction=row.scale_down_fraction,
+        bounds_conflict=fault is not None,
+    )
+
+
+def in_known_scope(found: Model, names: frozenset[str], problems: list[Problem]) -> Model:
+    """A scope that even a fresh view does not have: its limits are unknown, so the model is only advised."""
+    if found.scope is None or found.scope in names:
+        return found
+    problems.append(
+        {
+            "code": "invalid_row",
+            "subject": f"model:{found.name}",
+            "detail": f"its scope “{found.scope}” could not be read; it is only advised",
+        }
+    )
+    return replace(found, scope=None, mode="paused" if found.mode == "paused" else "advise")
+
+
+def held_requests(row: ModelRow, loads: Combined | None) -> int | None:
+    """Held for the model under any of its names; unknown where one of them is, or where the pushes could not be read."""
+    if loads is None:
+        return None
+    held = [loads.held[name] for name in (row.name, *row.served_names) if name in loads.held]
+    return None if None in held else sum(count for count in held if count is not None)
+
+
+def last_arrival(row: ModelRow, loads: Combined | None) -> datetime | None:
+    if loads is None:
+        return None
+    return max((loads.arrivals[name] for name in (row.name, *row.served_names) if name in loads.arrivals), default=None)
+
+
+def peak(row: ModelRow) -> int | Unknown | None:
+    return UNKNOWN if row.peak_unknown else row.demand_peak
+
+
+def profile(row: ProfileRow) -> Profile:
+    return Profile(
+        model=row.model,
+        name=row.name,
+        resource=row.resource,
+        units=row.units,
+        hosts=row.hosts,
+        priority=row.priority,
+        state=row.state,  # type: ignore[arg-type]
+        selector=row.selector,
+        start_timeout_seconds=row.start_timeout_seconds,
+    )
+
+
+def measured(value: Measurements | None, pool: str, rows: Rows) -> tuple[Measurement, ...] | None:
+    """Those of profiles that still exist: the view may be half a minute older than the rows."""
+    if value is None:
+        return None
+    return tuple(row for row in value.in_use.get(pool, ()) if (row.model, row.profile) in rows.profiles)
+
+
+def quotas(value: Policies | None, pool: str, rows: Rows) -> tuple[Quota, ...] | None:
+    """A row on a model of another pool, or on one that is gone, binds nothing here."""
+    if value is None:
+        return None
+    return tuple(row for row in value.quotas.get(pool, ()) if row.model is None or row.model in rows.models)
+
+
+def domain_nodes(rows: Rows, observed: Observed) -> tuple[Node, ...]:
+    return tuple(
+        Node(
+            name=sight.name,
+            resources=sight.resources,
+            labels=sight.labels,
+            schedulable=rows.nodes[sight.name].schedulable,
+            ready=sight.is_ready,
+        )
+        for sight in observed.nodes.values()
+        if not sight.is_lost
+    )
+
+
+def domain_replicas(rows: Rows, observed: Observed, loads: Mapping[str, Sample]) -> tuple[Replica, ...]:
+    return tuple(
+        replica(present, rows.replicas.get(present.name), loads.get(present.name))
+        for present in observed.present
+        if (present.model, present.profile) in rows.profiles
+    )
+
+
+def replica(present: Present, row: ReplicaRow | None, sample: Sample | None) -> Replica:
+    """A silent host's replicas keep their state and have no known load. One that is being cancelled has none."""
+    in_flight = None if sample is None or present.is_silent else sample.in_flight
+    if present.intent == "cancel":
+        in_flight = 0
+    return Replica(
+        name=present.name,
+        model=present.model,
+        profile=present.profile,
+        nodes=present.nodes,
+        state=present.state,  # type: ignore[arg-type]
+        since=present.since,
+        in_flight=in_flight,
+        sampled_at=sample.sampled_at if sample and present.intent != "cancel" else None,
+        removable=row.removable if row else True,
+        drained_for=(row.drained_for or None) if row else None,
+        drain_reason=(row.drain_reason or None) if row else None,
+    )
+
+
+def failures(rows: Rows, observed: Observed | None) -> Iterator[Failure]:
+    """What ended by itself, told by the hosts in this pass."""
+    for ended in observed.gone if observed else ():
+        row = rows.replicas[ended.name]
+        if ended.failed_start or ended.exited:
+            for node in row.nodes:
+                yield Failure(
+                    model=row.model, profile=row.profile, node=node, message=ended.message, failed_start=ended.failed_start
+                )
+
+
+def backoffs(rows: Rows, rested: Sequence[Rest]) -> tuple[Backoff, ...]:
+    """Those on record, and in their place those that this pass's failures began."""
+    names = {row.id: key for key, row in rows.profiles.items()}
+    until = {(row.profile_id, row.node): row.until for row in rows.backoffs if row.profile_id in names}
+    until.update({(found.profile_id, found.node): found.until for found in rested})
+    return tuple(
+        Backoff(model=names[profile][0], profile=names[profile][1], node=node, until=at) for (profile, node), at in until.items()
+    )
+
+
+def live_document(pool: str, now: datetime) -> dict[str, Any]:
+    """The live fleet's snapshot as `llmgw.snapshot/1`. Touches nothing. Raises `Lease.DoesNotExist` for an unknown pool."""
+    lease = Lease.objects.select_related("pool__settings").get(pool__name=pool)
+    built = build(deps(), lease, now, lease.unbroken_since or now)
+    return snapshot_document(built.snapshot)

@@ -1,0 +1,53 @@
+"""What Celery calls. Each task is a few lines around a function that is tried without Celery."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from celery import shared_task
+from django.conf import settings
+
+from . import fleet_scrape, rollup
+from .models import Lease
+from .reconcile import pools, run_pass
+from .store import BEAT_KEY, redis_client
+from .wiring import deps
+
+
+@shared_task
+def reconcile_all() -> None:
+    """One task a pool, so that pools run in parallel on as many workers as there are; late copies die in the queue."""
+    for pool_id in Lease.objects.values_list("pool_id", flat=True):
+        reconcile_pool.apply_async((pool_id,), expires=settings.PASS_SECONDS)
+
+
+@shared_task
+def reconcile_pool(pool_id: int) -> None:
+    for pool in pools(pk=pool_id):
+        run_pass(deps(), pool, datetime.now(UTC))
+
+
+@shared_task
+def scrape_all() -> None:
+    for pool, shard in fleet_scrape.shards():
+        scrape_shard.apply_async((pool, shard), expires=settings.SCRAPE_SECONDS)
+
+
+@shared_task
+def scrape_shard(pool: str, endpoints: list[tuple[str, str]]) -> None:
+    fleet_scrape.scrape_into_store(pool, endpoints, datetime.now(UTC))
+
+
+@shared_task
+def beat_heartbeat() -> None:
+    redis_client().set(BEAT_KEY, datetime.now(UTC).isoformat(), ex=3600)
+
+
+@shared_task(name="capacity.tasks.rollup")
+def make_rollups() -> None:
+    rollup.make_rollups(datetime.now(UTC))
+
+
+@shared_task
+def prune() -> None:
+    rollup.prune(datetime.now(UTC))
