@@ -81,7 +81,7 @@ class Running:
     def adopt(self, record: Record, now: float) -> bool:
         """Take over what an earlier supervisor started; False where that is gone."""
         if not is_alive(record):
-            end_session(record.pid)
+            end_session(record.pid, record.birth)
             return False
         self._pid, self._birth, self.fingerprint, self._started_at = record.pid, record.birth, record.fingerprint, now
         return True
@@ -115,7 +115,7 @@ class Running:
             if now - self._started_at >= WELL_AFTER_SECONDS:
                 self.failures = 0
             return None
-        end_session(self._pid)
+        end_session(self._pid, self._birth)
         self._died(now)
         how = "" if seen.exit_code is None else f" ({_how(seen.exit_code)})"
         return f"{self.child.name} ended{how}: {self.last_words()}"
@@ -136,7 +136,7 @@ class Running:
                 processes.end(self._pid, self._birth, force=True)
             if isinstance(processes.look(self._pid, self._birth), processes.Alive):
                 return False
-            end_session(self._pid)
+            end_session(self._pid, self._birth)
             self._pid = None
         forget_record(self._folder, self.child.name)
         return True
@@ -149,14 +149,17 @@ class Running:
 
 def is_alive(record: Record) -> bool:
     """Whether the recorded process runs, and is not another one of the same pid."""
-    return isinstance(processes.look(record.pid, record.birth), processes.Alive)
+    return processes.birth_of(record.pid) == record.birth and isinstance(
+        processes.look(record.pid, record.birth), processes.Alive
+    )
 
 
-def end_session(leader: int) -> None:
+def end_session(leader: int, birth: str) -> None:
     """Kill what is left of a session whose leader has ended. While one member lives, the kernel gives its number to nobody."""
     for process in psutil.process_iter():
         with contextlib.suppress(OSError, psutil.Error):
-            if os.getsid(process.pid) == leader and not psutil.pid_exists(leader):
+            # the leader may stay as a zombie where nobody buries it
+            if os.getsid(process.pid) == leader and processes.birth_of(leader) in (None, birth):
                 process.kill()
 
 

@@ -67,9 +67,8 @@ class Supervisor:
         lacking = self._wait_until_ready(interrupts)
         if lacking:
             self._say(f"It answers and is not well yet: {lacking}")
-        self._say(
-            f"llmgw {'answers' if lacking else 'is ready'}: {self._site.url}   (Ctrl-C ends it; logs: {self._site.folder / 'log'})"
-        )
+        how = "answers" if lacking else "is ready"
+        self._say(f"llmgw {how}: {self._site.url}   (Ctrl-C ends it; logs are in {self._site.folder / 'log'})")
 
     def _watch(self, interrupts: Interrupts) -> None:
         while True:
