@@ -34,7 +34,9 @@ class Reporter:
         return self._reached(lambda: self._redis.hset(REPORTS_KEY.format(pool=report.pool), report.node, row))
 
     def tail(self, replica: str, text: str) -> bool:
-        """Keep the end of a replica's log for a day."""
+        """Keep the end of a replica's log for a day; not even tried while reports do not get through."""
+        if self._away:  # many logs, each waiting for its timeout, would hold up the looking
+            return False
         content = text.encode(errors="replace")
         return self._reached(lambda: self._redis.set(LOG_KEY.format(replica=replica), content, ex=LOG_EXPIRES_SECONDS))
 

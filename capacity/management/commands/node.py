@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,6 @@ class Command(BaseCommand):
         options.add_arguments(parser)
 
     def handle(self, **given: Any) -> None:
-        # Celery runs Django's checks in each worker, and some of those ask the database, which may be far from this host.
-        os.environ["CELERY_SKIP_CHECKS"] = "1"
         agent = _agent(given)
         stop = threading.Event()
         thread = threading.Thread(target=agent.run, args=(stop,), name="node-agent")
@@ -58,10 +55,11 @@ class Command(BaseCommand):
 
 
 def _worker_arguments(name: str) -> list[str]:
+    # Celery would run Django's checks, of which some ask the database, and that may be far from this host.
     # One thread: orders are done in the order they came, so that none is refused for a later one that overtook it.
     return [
-        "worker", "--pool", "threads", "--concurrency", "1", "--queues", queue_of(name), "--hostname", f"node@{name}",
-        "--without-gossip", "--without-mingle", "--loglevel", "WARNING",
+        "--quiet", "--skip-checks", "worker", "--pool", "threads", "--concurrency", "1", "--queues", queue_of(name),
+        "--hostname", f"node@{name}", "--without-gossip", "--without-mingle", "--loglevel", "WARNING",
     ]  # fmt: skip
 
 
