@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -31,6 +32,7 @@ class Tally:
     draining: list[Replica] = field(default_factory=list)
     loads: dict[str, int | None] = field(default_factory=dict)
     held_by_profile: dict[str, int] = field(default_factory=dict)
+    ready_by_profile: dict[str, int] = field(default_factory=dict)
     demand_low: int = 0
     demand_high: int | None = 0
     capacity_ready: int = 0
@@ -54,13 +56,14 @@ class Tally:
         return self.ratings[replica.profile]
 
 
-def tally(model: Model, ratings: Mapping[str, Rating], replicas: Iterable[Replica], settings: Settings, at: datetime) -> Tally:
+def tally(model: Model, ratings: Mapping[str, Rating], replicas: Sequence[Replica], settings: Settings, at: datetime) -> Tally:
     """Count one model's replicas; each is looked at once."""
     own_window = model.down_window_seconds
     found = Tally(
         model=model,
         ratings=ratings,
         window_seconds=settings.down_window_seconds if own_window is None else own_window,
+        held=len(replicas),
     )
     _sort_by_state(found, replicas, settings, at)
     _demand(found)
@@ -68,15 +71,12 @@ def tally(model: Model, ratings: Mapping[str, Rating], replicas: Iterable[Replic
     return found
 
 
-def _sort_by_state(found: Tally, replicas: Iterable[Replica], settings: Settings, at: datetime) -> None:
+def _sort_by_state(found: Tally, replicas: Sequence[Replica], settings: Settings, at: datetime) -> None:
     oldest, newest = earlier(at, settings.stale_after_seconds), later(at, settings.stale_after_seconds)
-    loads, by_profile, ready = found.loads, found.held_by_profile, found.ready
+    loads, ready = found.loads, found.ready
     for replica in replicas:
-        found.held += 1
-        by_profile[replica.profile] = by_profile.get(replica.profile, 0) + 1
         sampled_at = replica.sampled_at
-        fresh = sampled_at is None or oldest <= sampled_at <= newest
-        loads[replica.name] = replica.in_flight if fresh else None
+        loads[replica.name] = replica.in_flight if sampled_at is None or oldest <= sampled_at <= newest else None
         if replica.state == "ready":
             ready.append(replica)
         elif replica.state == "draining":
@@ -84,6 +84,8 @@ def _sort_by_state(found: Tally, replicas: Iterable[Replica], settings: Settings
         else:
             _place_unfinished(found, replica, settings, at)
     found.live += len(ready)
+    found.held_by_profile = Counter([replica.profile for replica in replicas])
+    found.ready_by_profile = Counter([replica.profile for replica in ready])
 
 
 def _place_unfinished(found: Tally, replica: Replica, settings: Settings, at: datetime) -> None:
@@ -122,10 +124,7 @@ def _demand(found: Tally) -> None:
 
 def _capacity(found: Tally) -> None:
     """For adding: an unmeasured ready replica counts its own load, which neither helps nor hurts; a starting one nothing."""
-    ready: dict[str, int] = {}
-    for replica in found.ready:
-        ready[replica.profile] = ready.get(replica.profile, 0) + 1
-    for profile, number in ready.items():
+    for profile, number in found.ready_by_profile.items():
         concurrency = found.ratings[profile].concurrency
         if concurrency is not None:
             found.capacity_ready += number * concurrency

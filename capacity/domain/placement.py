@@ -9,7 +9,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Literal
 
-from capacity.domain.types import Backoff, Measurement, Node, Profile, Settings
+from capacity.domain.types import Backoff, Measurement, Node, Profile, Replica, Settings
 
 Purpose = Literal["floor", "wake", "load"]
 
@@ -121,16 +121,18 @@ class Room:
             if at < backoff.until and backoff.node in self._nodes:
                 self._resting.setdefault((backoff.model, backoff.profile), {})[backoff.node] = backoff.until
 
-    def occupy(self, profile: Profile, nodes: Iterable[str]) -> None:
-        """Count a replica that holds hardware. Before the first `find`."""
-        free = self._free.get(profile.resource, {})
-        for node in nodes:
-            if node in free:
-                free[node] -= profile.units
-
-    def keep(self, profile: Profile) -> None:
-        """Keep the units of a starting replica that has no node yet."""
-        self._kept[profile.resource] = self._kept.get(profile.resource, 0) + profile.units * profile.hosts
+    def occupy(self, ratings: Mapping[str, Rating], replicas: Iterable[Replica]) -> None:
+        """Count the replicas of one model: all hold hardware, and a starting one without a node yet keeps its units free.
+        Before the first `find`."""
+        profiles = {name: rating.profile for name, rating in ratings.items()}
+        for replica in replicas:
+            profile = profiles[replica.profile]
+            free = self._free.get(profile.resource, {})
+            for node in replica.nodes:
+                if node in free:
+                    free[node] -= profile.units
+            if not replica.nodes and replica.state == "starting":
+                self._kept[profile.resource] = self._kept.get(profile.resource, 0) + profile.units * profile.hosts
 
     def free_units(self, resource: str) -> int:
         """What the class has free in all, the units kept for starting replicas included."""

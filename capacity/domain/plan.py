@@ -23,6 +23,7 @@ class _Case:
     """One model in the course of a plan."""
 
     tally: Tally
+    replicas: Sequence[Replica]
     found: Victims
     order: list[Rating]
     verdict: Verdict | None = None
@@ -66,9 +67,10 @@ def _cases(snapshot: Snapshot) -> list[_Case]:
     cases = []
     for model in sorted(snapshot.models, key=lambda model: model.name):
         own = ratings.get(model.name, {})
-        counted = tally(model, own, replicas.get(model.name, ()), snapshot.settings, snapshot.at)
+        held = replicas.get(model.name, ())
+        counted = tally(model, own, held, snapshot.settings, snapshot.at)
         found = victims(counted, cordoned, snapshot.settings.scale_down_fraction, snapshot.at)
-        cases.append(_Case(tally=counted, found=found, order=sorted(own.values(), key=Rating.order)))
+        cases.append(_Case(tally=counted, replicas=held, found=found, order=sorted(own.values(), key=Rating.order)))
     return cases
 
 
@@ -129,13 +131,8 @@ def _claim(counted: Tally) -> Claim:
 
 def _room(snapshot: Snapshot, cases: Sequence[_Case]) -> Room:
     room = Room(snapshot.nodes or (), snapshot.backoffs, snapshot.at)
-    ratings = {case.model.name: case.tally.ratings for case in cases}
-    for replica in snapshot.replicas or ():
-        profile = ratings[replica.model][replica.profile].profile
-        if replica.nodes:
-            room.occupy(profile, replica.nodes)
-        elif replica.state == "starting":
-            room.keep(profile)
+    for case in cases:
+        room.occupy(case.tally.ratings, case.replicas)
     return room
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from capacity.domain.load import Tally
-from capacity.domain.types import Snapshot
+from capacity.domain.types import Replica, Snapshot
 from quotas.domain.policy import QuotaPolicy
 from quotas.domain.types import Problem
 
@@ -49,28 +49,35 @@ def _unknown_nodes(snapshot: Snapshot, tallies: Iterable[Tally]) -> Iterator[Pro
     if snapshot.nodes is None:
         return
     known = {node.name for node in snapshot.nodes}
-    ratings = {counted.model.name: counted.ratings for counted in tallies}
+    hosts = {counted.model.name: {name: r.profile.hosts for name, r in counted.ratings.items()} for counted in tallies}
     for replica in snapshot.replicas or ():
-        hosts = ratings[replica.model][replica.profile].profile.hosts
-        if len(replica.nodes) == hosts and known.issuperset(replica.nodes):
+        nodes, wanted = replica.nodes, hosts[replica.model][replica.profile]
+        if len(nodes) == 1 == wanted and nodes[0] in known:
             continue
-        if replica.state == "starting" and not replica.nodes:
-            continue
-        missing = [name for name in replica.nodes if name not in known]
-        if missing:
-            detail = f"its node {', '.join(missing)} is not listed; it still counts for quotas"
-        else:
-            detail = f"it names {len(replica.nodes)} nodes and its profile takes {hosts}; it still counts for quotas"
-        yield Problem(code="unknown_node", subject=f"replica:{replica.name}", detail=detail)
+        detail = _misplaced(replica, wanted, known)
+        if detail is not None:
+            yield Problem(code="unknown_node", subject=f"replica:{replica.name}", detail=detail)
+
+
+def _misplaced(replica: Replica, hosts: int, known: Set[str]) -> str | None:
+    if replica.state == "starting" and not replica.nodes:
+        return None
+    missing = [name for name in replica.nodes if name not in known]
+    if missing:
+        return f"its node {', '.join(missing)} is not listed; it still counts for quotas"
+    if len(replica.nodes) != hosts:
+        return f"it names {len(replica.nodes)} nodes and its profile takes {hosts}; it still counts for quotas"
+    return None
 
 
 def _hotspots(counted: Tally) -> Iterator[Problem]:
     """One replica over its own measured concurrency while the total fits is a matter of routing."""
     if counted.demand_low > counted.capacity_ready:
         return
-    loads, ratings = counted.loads, counted.ratings
+    loads = counted.loads
+    limits = {name: rating.concurrency for name, rating in counted.ratings.items()}
     for replica in counted.ready:
-        load, concurrency = loads[replica.name], ratings[replica.profile].concurrency
+        load, concurrency = loads[replica.name], limits[replica.profile]
         if load is not None and concurrency is not None and load > concurrency:
             detail = f"{load} requests on a replica measured to serve {concurrency}, while the total fits: look at the routing"
             yield Problem(code="hotspot", subject=f"replica:{replica.name}", detail=detail)

@@ -109,7 +109,7 @@ def load_of(tally: Tally, replica: Replica) -> int | None:
 def kept_capacity(found: Victims, victim: Replica) -> int:
     """What the ready ones that stay were measured to serve; doubtful evidence counts 0."""
     tally = found.tally
-    total = sum(tally.rating(replica).kept_concurrency for replica in tally.ready)
+    total = sum(tally.ratings[profile].kept_concurrency * number for profile, number in tally.ready_by_profile.items())
     return total - tally.rating(victim).kept_concurrency if victim.state == "ready" else total
 
 
