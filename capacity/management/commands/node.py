@@ -6,12 +6,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import redis
 from celery import current_app
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from capacity.drivers.wire import queue_of
 from capacity.node import options
@@ -24,8 +21,7 @@ from capacity.node.reporter import Reporter
 from capacity.node.serving import serve
 from capacity.node.start import Place
 from capacity.node.templates import InvalidTemplates, template_source
-
-REDIS_TIMEOUT_SECONDS = 2
+from capacity.store import redis_client
 
 
 class Command(BaseCommand):
@@ -75,19 +71,10 @@ def _agent(given: dict[str, Any]) -> NodeAgent:
             templates=templates,
             hardware=Hardware(typed=dict(given["resource"])),
             place=Place(address=given["address"], ports=given["ports"]),
-            reporter=Reporter(_redis()),
+            reporter=Reporter(redis_client()),
             in_flight=in_flight,
         )
     except (InvalidTemplates, AnotherWorker, ValueError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{error.filename} cannot be used: {error.strerror}.") from error
-
-
-def _redis() -> redis.Redis:
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=REDIS_TIMEOUT_SECONDS,
-        socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
-        retry=Retry(NoBackoff(), 1),  # once more for a connection that went stale; the next look tries again anyhow
-    )
