@@ -6,6 +6,11 @@ import sys
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["plan"]:
+        # A plan needs no settings, and starts in a fraction of the time without them.
+        from capacity.plan_file import run
+
+        sys.exit(run(sys.argv[2:]))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llmgw_site.settings")
     from django.core.management import execute_from_command_line
 
