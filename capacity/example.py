@@ -18,12 +18,13 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 
 from quotas.models import CapacityQuota, Pool, Scope, User
 from quotas.services import scope_delete, scope_save, service_account, token_create, user_delete
 
 from . import services
-from .models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica, Slo
+from .models import LanguageModel, Lease, Measurement, Node, PoolSettings, Profile, Replica, Slo
 
 POOL = "example"
 NODE = "example-1"
@@ -144,6 +145,8 @@ def follow(actor: User | None = None) -> None:
 
 def _write(actor: User | None) -> None:
     pool = services.pool_create(POOL, actor=actor, reason=REASON, is_example=True)
+    # hosts remember the highest generation that they obeyed; an example that is written again must not be behind the former one
+    Lease.objects.filter(pool=pool).update(generation=int(timezone.now().timestamp()))
     windows = PoolSettings.objects.get(pool=pool)
     for name, seconds in WINDOWS.items():
         setattr(windows, name, seconds)
