@@ -71,7 +71,8 @@ def load_figure(
     """
     top = _top(loads.percent)
     shown, others = _choose(loads.percent)
-    traces = [_unread(loads, top, end)] if loads.unread.any() else []
+    unread = _unread_spans(loads, end)
+    traces = [_unread(unread, top)] if unread else []
     traces += _band(loads, others) if len(others) else []
     traces += [
         _line(loads.at, loads.percent[row], escape(names.get(int(loads.replicas[row]), "removed replica")), position)
@@ -146,7 +147,7 @@ def _rest(loads: Loads, top: float) -> list[dict[str, Any]]:
     if not leaving:
         return [line]
     line["hovertemplate"] = HOVER.replace("%{y:.1f} %", "%{y:.1f} % or more")
-    firsts = np.array([first for first, _ in leaving][:MOST_POINTS])
+    firsts = np.array([first for first, _ in leaving[-MOST_MARKERS:]])
     arrows = {
         "type": "scatter",
         "mode": "markers",
@@ -154,6 +155,7 @@ def _rest(loads: Loads, top: float) -> list[dict[str, Any]]:
         "x": _milliseconds(loads.at[firsts]),
         "y": [top] * len(firsts),
         "marker": {"symbol": "triangle-up", "size": 8, "color": COLOURS["muted"]},
+        "cliponaxis": False,
         "text": [f"{value:,.0f} %" for value in loads.rest[firsts]],
         "hovertemplate": "the rest leaves the range: %{text}<br>%{x|%Y-%m-%d %H:%M:%S} UTC<extra></extra>",
         "showlegend": False,
@@ -161,14 +163,22 @@ def _rest(loads: Loads, top: float) -> list[dict[str, Any]]:
     return [line, arrows]
 
 
-def _unread(loads: Loads, top: float, end: int) -> dict[str, Any]:
-    """Hatched stretches in which a replica had no reading or no pass came; the longest where there are too many."""
-    until = np.append(loads.at[1:], min(end, int(loads.at[-1] + loads.interval_seconds)))
-    spans = [(int(loads.at[first]), int(until[last])) for first, last in stretches(loads.unread)]
-    longest = sorted(sorted(spans, key=lambda span: span[0] - span[1])[:MOST_UNREAD])
+def _unread_spans(loads: Loads, end: int) -> list[tuple[int, int]]:
+    """Stretches in which a replica had no reading or no pass came, the one before `end` too; the longest if too many."""
+    if loads.is_empty:
+        return []
+    last = int(loads.at[-1])
+    until = np.append(loads.at[1:], min(end, last + int(loads.interval_seconds)))
+    spans = [(int(loads.at[first]), int(until[final])) for first, final in stretches(loads.unread)]
+    if end - last > 2 * loads.interval_seconds:
+        spans.append((last + int(loads.interval_seconds), end))
+    return sorted(sorted(spans, key=lambda span: span[0] - span[1])[:MOST_UNREAD])
+
+
+def _unread(spans: Sequence[tuple[int, int]], top: float) -> dict[str, Any]:
     xs: list[int | None] = []
     ys: list[float | None] = []
-    for first, last in longest:
+    for first, last in spans:
         xs += [first * 1000, first * 1000, last * 1000, last * 1000, None]
         ys += [0, top, top, 0, None]
     return {
@@ -253,7 +263,7 @@ def _layout(start: int, end: int, top: float, scale_down_percent: float) -> dict
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"size": 12, "color": COLOURS["ink"], "family": "system-ui, sans-serif"},
-        "margin": {"l": 52, "r": 112, "t": 22, "b": 34},
+        "margin": {"l": 52, "r": 124, "t": 22, "b": 34},
         "height": 360,
         "hovermode": "closest",
         "dragmode": "zoom",
@@ -267,7 +277,7 @@ def _layout(start: int, end: int, top: float, scale_down_percent: float) -> dict
         ],
         "annotations": [
             _margin_label(100, "100 %: measured,<br>adds above", COLOURS["bad"]),
-            _margin_label(scale_down_percent, f"{share}: the rest must<br>stay below it", COLOURS["warn"]),
+            _margin_label(scale_down_percent, f"{share}: the rest<br>must stay below", COLOURS["warn"]),
         ],
     }
 

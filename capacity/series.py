@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -52,19 +51,27 @@ class Loads:
         return not len(self.at)
 
 
-def from_samples(rows: Sequence[tuple[datetime, int | None, int | None, bytes]], interval_seconds: float) -> Loads:
-    """(at, demand_high, rest_capacity, packed replicas) a pass, oldest first → loads, with a gap where passes are missing."""
+def from_samples(rows: Sequence[tuple[int, int | None, int | None, bytes]], interval_seconds: float) -> Loads:
+    """(epoch seconds, demand_high, rest_capacity, packed replicas) a pass, oldest first → loads.
+
+    A gap stands where passes are missing.
+    """
     records = unpack(b"".join(row[3] for row in rows))
     counts = _record_counts(rows, records.dtype.itemsize)
     in_flight = np.where(records["in_flight"] == UNKNOWN, np.nan, records["in_flight"].astype(float))
     return _loads(rows, records, counts, in_flight, interval_seconds)
 
 
-def from_rollups(rows: Sequence[tuple[datetime, float | None, float | None, bytes]], interval_seconds: float = 300) -> Loads:
-    """(at, mean demand, mean rest capacity, packed ROLLED replicas) five minutes a row → loads of the means."""
+def from_rollups(rows: Sequence[tuple[int, float | None, float | None, bytes]], interval_seconds: float = 300) -> Loads:
+    """(epoch seconds, mean demand, mean rest capacity, packed ROLLED replicas) five minutes a row → loads of the means."""
     records = np.frombuffer(b"".join(row[3] for row in rows), dtype=ROLLED)
     counts = _record_counts(rows, ROLLED.itemsize)
     return _loads(rows, records, counts, records["mean"].astype(float), interval_seconds)
+
+
+def epoch_seconds(texts: Iterable[str]) -> list[int]:
+    """Instants as databases write them in UTC (`2026-11-30 12:00:00…`) → whole epoch seconds, without a datetime for each."""
+    return np.array([text[:19] for text in texts], dtype="datetime64[s]").astype(np.int64).tolist()
 
 
 def _record_counts(rows: Sequence[tuple[Any, Any, Any, bytes]], size: int) -> NDArray[np.int64]:
@@ -72,13 +79,13 @@ def _record_counts(rows: Sequence[tuple[Any, Any, Any, bytes]], size: int) -> ND
 
 
 def _loads(
-    rows: Sequence[tuple[datetime, Any, Any, bytes]],
+    rows: Sequence[tuple[int, Any, Any, bytes]],
     records: NDArray[np.void],
     counts: NDArray[np.int64],
     in_flight: Floats,
     interval_seconds: float,
 ) -> Loads:
-    at = np.fromiter((row[0].timestamp() for row in rows), dtype=np.float64, count=len(rows)).astype(np.int64)
+    at = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
     replicas, row_of = np.unique(records["replica"], return_inverse=True)
     column_of = np.repeat(np.arange(len(rows)), counts)
     shape = (len(replicas), len(rows))

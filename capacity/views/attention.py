@@ -52,16 +52,12 @@ def _late(frame: Frame) -> Iterator[Item]:
 def _views(frame: Frame) -> Iterator[Item]:
     for view in frame.views:
         if view.error:
-            age = (
-                "and were never read"
-                if view.age_seconds is None
-                else f"the last good answer is {clock.duration(view.age_seconds)} old"
-            )
+            age = f"the last good answer is {clock.age(view.read_at, frame.now)} old" if view.read_at else "they were never read"
             text = f"cannot be read ({view.error[:160]}); {age}."
             yield Item(label="unreadable", level="bad", subject=view.name, text=text, url="/readyz", act="what is not ready →")
 
 
-def _newest(frame: Frame, field: str) -> Q:
+def newest(frame: Frame, field: str) -> Q:
     """Rows that the newest pass of their pool wrote or confirmed."""
     path = {"seen_until": ("pool", "seen_until__gte"), "at": ("model__pool", "at__gte")}[field]
     condition = Q(pk__in=[])
@@ -72,7 +68,7 @@ def _newest(frame: Frame, field: str) -> Q:
 
 
 def _could_not(frame: Frame) -> Iterator[Item]:
-    rows = Decision.objects.visible_to(frame.user).filter(_newest(frame, "seen_until"), reason__in=SHORT | UNKNOWING)
+    rows = Decision.objects.visible_to(frame.user).filter(newest(frame, "seen_until"), reason__in=SHORT | UNKNOWING)
     for row in rows.select_related("model").order_by("at", "model__name")[:MOST_OF_A_KIND]:
         level = "unknown" if row.reason in UNKNOWING else "warn"
         text = f"{row.why or sentence(row.reason)} For {clock.age(row.at, frame.now)}."
@@ -83,7 +79,7 @@ def _could_not(frame: Frame) -> Iterator[Item]:
 
 def _over_capacity(frame: Frame) -> Iterator[Item]:
     seen = LanguageModel.objects.visible_to(frame.user)
-    rows = Sample.objects.filter(_newest(frame, "at"), model__in=seen, demand_low__gt=F("capacity_ready"))
+    rows = Sample.objects.filter(newest(frame, "at"), model__in=seen, demand_low__gt=F("capacity_ready"))
     for row in rows.select_related("model").defer("replicas").order_by("model__name")[:MOST_OF_A_KIND]:
         text = f"has {row.demand_low:,} requests in flight on ready replicas that were measured to serve {row.capacity_ready:,}."
         coming = f" {row.starting} starting." if row.starting else ""

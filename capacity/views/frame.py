@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.functional import cached_property
 
 from quotas.models import Pool
@@ -20,10 +21,10 @@ from .attention import Item, items
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A last-good view as the newest pass used it. Age in seconds, None where it was never loaded."""
+    """A last-good view as the newest pass used it. `read_at`: when it was last read well, None never."""
 
     name: str
-    age_seconds: float | None
+    read_at: datetime | None
     error: str
 
 
@@ -101,8 +102,8 @@ class Frame:
 
 
 def _view(name: str, told: dict[str, Any]) -> View:
-    age = told.get("age_seconds")
-    return View(name=name, age_seconds=age if isinstance(age, int | float) else None, error=str(told.get("error") or ""))
+    read_at = parse_datetime(str(told.get("read_at") or ""))
+    return View(name=name, read_at=read_at, error=str(told.get("error") or ""))
 
 
 def frame_of(request: HttpRequest) -> Frame:

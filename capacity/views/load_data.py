@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 
 import numpy as np
 from django.conf import settings
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 from django.urls import reverse
 
 from .. import clock, series
@@ -38,16 +40,20 @@ class TableRow:
 def loads_of(model: LanguageModel, span: TimeRange) -> Loads:
     """Passes' samples for up to a day, five-minute means beyond."""
     if span.is_raw:
-        rows = Sample.objects.filter(model=model, at__range=(span.start, span.end)).order_by("at")
-        return series.from_samples(
-            list(rows.values_list("at", "demand_high", "rest_capacity", "replicas")), settings.PASS_SECONDS
-        )
-    rolled = Rollup.objects.filter(model=model, at__range=(span.start, span.end)).order_by("at")
-    rows = [
+        rows = _rows(Sample.objects.filter(model=model), span, "demand_high", "rest_capacity", "replicas")
+        return series.from_samples(rows, settings.PASS_SECONDS)
+    rolled = [
         (at, _mean(totals, "demand_high"), _mean(totals, "rest_capacity"), blob)
-        for at, totals, blob in rolled.values_list("at", "totals", "replicas")
+        for at, totals, blob in _rows(Rollup.objects.filter(model=model), span, "totals", "replicas")
     ]
-    return series.from_rollups(rows, BUCKET_SECONDS)
+    return series.from_rollups(rolled, BUCKET_SECONDS)
+
+
+def _rows(found: QuerySet[Any], span: TimeRange, *fields: str) -> list[tuple[Any, ...]]:
+    """(epoch seconds, *fields) of the range. Times come as text: thousands of datetimes would cost more than the chart."""
+    inside = found.filter(at__range=(span.start, span.end)).order_by("at").annotate(time=Cast("at", TextField()))
+    rows = list(inside.values_list("time", *fields))
+    return [(at, *row[1:]) for at, row in zip(series.epoch_seconds(row[0] for row in rows), rows, strict=True)]
 
 
 def _mean(totals: Mapping[str, Any], name: str) -> float | None:

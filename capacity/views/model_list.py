@@ -6,7 +6,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from ..models import LanguageModel
+from ..models import LanguageModel, Replica
 from .board import ordered, rows
 from .frame import frame_of
 from .live import live
@@ -21,6 +21,8 @@ def model_list(request: HttpRequest) -> HttpResponse:
     visible = LanguageModel.objects.visible_to(request.user)
     if asked and visible.filter(name=asked).exists():
         return redirect("model", name=asked)
+    if asked and Replica.objects.visible_to(request.user).filter(name=asked).exists():
+        return redirect("replica", name=asked)
     found = visible.filter(pool__in=frame.shown_pools)
     if asked:
         found = found.filter(name__icontains=asked)

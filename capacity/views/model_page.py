@@ -256,7 +256,7 @@ def _passed_over(profile: Profile, measurement: Measurement | None, limited_by: 
     if profile.state != Profile.State.ACTIVE:
         return profile.get_state_display()
     if measurement is None:
-        return "unmeasured: started only for the floor or a wake"
+        return "started only for the floor or a wake"
     if measurement.max_concurrency == 0:
         return "cannot meet the SLO"
     for limit in limited_by:

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import F, OuterRef, Q, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from ..models import Decision, LanguageModel, Node
+from ..models import Decision, LanguageModel, Measurement, Node, Replica, Sample
+from .attention import newest
 from .board import ordered, rows
 from .frame import Frame, frame_of
 from .hardware import by_class, held_units, is_silent
 from .live import live
+from .words import SHORT
 
 MODELS_SHOWN = 20
 DECISIONS_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiles:
+    """Numbers first: replicas wanted and not placed, and since when; models over capacity; units held, and on sure ground."""
+
+    missing: int
+    oldest: Decision | None
+    over: int
+    held: int
+    sure: int
 
 
 @live
@@ -26,9 +41,36 @@ def now(request: HttpRequest) -> HttpResponse:
     if total:
         context["rows"] = rows(ordered(models)[:MODELS_SHOWN], frame.now, with_spark=True)
         context["decisions"] = changes(frame)
+        context["tiles"] = _tiles(frame)
     if frame.user.sees_everything:
-        context["classes"] = by_class(open_nodes(frame), held_units(pool.pk for pool in frame.shown_pools))
+        classes = by_class(open_nodes(frame), held_units(pool.pk for pool in frame.shown_pools))
+        context["classes"] = sorted(classes, key=lambda units: (-units.held, units.name))
     return render(request, "pages/now.html", context)
+
+
+def _tiles(frame: Frame) -> Tiles:
+    seen = LanguageModel.objects.visible_to(frame.user)
+    now_samples = Sample.objects.filter(newest(frame, "at"), model__in=seen)
+    placed = F("ready") + F("unready") + F("starting")
+    counts = now_samples.aggregate(
+        missing=Sum(F("wanted") - placed, filter=Q(wanted__gt=placed), default=0),
+        over=Sum(1, filter=Q(demand_low__gt=F("capacity_ready")), default=0),
+    )
+    short = Decision.objects.visible_to(frame.user).filter(newest(frame, "seen_until"), reason__in=SHORT)
+    held, sure = _units(frame)
+    return Tiles(missing=counts["missing"], over=counts["over"], oldest=short.order_by("at", "id").first(), held=held, sure=sure)
+
+
+def _units(frame: Frame) -> tuple[int, int]:
+    """Units that replicas hold; of these the ones of models under auto whose profile's measurement is current."""
+    used = Measurement.objects.filter(profile=OuterRef("profile")).order_by("-measured_at", "-id").values("status")[:1]
+    found = Replica.objects.visible_to(frame.user).filter(gone_at__isnull=True, pool__in=frame.shown_pools)
+    sure = Q(model__mode=LanguageModel.Mode.AUTO, evidence=Measurement.Status.CURRENT)
+    units = F("units") * F("profile__hosts")
+    counts = found.annotate(evidence=Subquery(used)).aggregate(
+        held=Sum(units, default=0), sure=Sum(units, filter=sure, default=0)
+    )
+    return counts["held"], counts["sure"]
 
 
 def changes(frame: Frame) -> list[Decision]:

@@ -30,7 +30,8 @@
     layout.uirevision = `${holder.dataset.from} ${holder.dataset.to}`;
     if (narrow.matches) {
       layout.margin = { l: 44, r: 10, t: 22, b: 34 };
-      layout.height = 300;
+      layout.height = 420;
+      layout.legend = { ...layout.legend, y: -0.2 };
       layout.annotations = layout.annotations.map((note) => ({ ...note, xanchor: "right", xshift: -2, yanchor: "bottom", text: note.text.split(":")[0] }));
       layout.xaxis = { ...layout.xaxis, nticks: 4 };
     }
