@@ -1,10 +1,27 @@
 """The addresses below /api/v1/. No slash at the end; names may contain slashes, so verbs come before what they are verbs of."""
 
-from django.urls import path, re_path
+from django.urls import URLPattern, path, re_path
 
 from quotas.api.base import NoSuchPath
+from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
+from quotas.api.scopes import Quotas, Scopes
 
-from . import verbs
+from . import docs, records, rows, verbs
+
+
+def edited(name: str, view: type, key: str) -> list[URLPattern]:
+    return [
+        path(name, view.as_view(EDITED_LIST), name=f"api-{name}"),
+        path(f"{name}/<{key}>", view.as_view(EDITED_DETAIL), name=f"api-{name}-detail"),
+    ]
+
+
+def read(name: str, view: type, key: str) -> list[URLPattern]:
+    return [
+        path(name, view.as_view(LIST), name=f"api-{name}"),
+        path(f"{name}/<{key}>", view.as_view(DETAIL), name=f"api-{name}-detail"),
+    ]
+
 
 urlpatterns = [
     path("plan", verbs.Plan.as_view(), name="api-plan"),
@@ -14,5 +31,20 @@ urlpatterns = [
     path("models/<path:name>/wake", verbs.Wake.as_view(), name="api-model-wake"),
     path("models/<path:name>/pause", verbs.Pause.as_view(), name="api-model-pause"),
     path("nodes/<path:name>/cordon", verbs.Cordon.as_view(), name="api-node-cordon"),
+    *edited("scopes", Scopes, "path:name"),
+    *edited("quotas", Quotas, "int:id"),
+    *edited("pools", rows.Pools, "path:name"),
+    *edited("nodes", rows.Nodes, "path:name"),
+    *edited("models", rows.Models, "path:name"),
+    *edited("profiles", rows.Profiles, "int:id"),
+    *edited("measurements", rows.Measurements, "int:id"),
+    *edited("slos", rows.Slos, "path:name"),
+    *read("replicas", records.Replicas, "path:name"),
+    *read("decisions", records.Decisions, "int:id"),
+    *read("actions", records.Actions, "int:id"),
+    *read("passes", records.Passes, "int:id"),
+    path("samples", records.Samples.as_view(LIST), name="api-samples"),
+    path("schema/", docs.Schema.as_view(), name="api-schema"),
+    path("docs/", docs.swagger, name="api-docs"),
     re_path(r"", NoSuchPath.as_view(), name="api-no-such-path"),
 ]

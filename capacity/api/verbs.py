@@ -14,11 +14,15 @@ from capacity.api import bodies
 from capacity.api.access import asked_pool, may_wake, model_of, serves_pools, visible_nodes, visible_pools
 from capacity.api.endpoints import endpoints_document
 from capacity.api.load import known_only
+from capacity.api.rows import Models, Nodes
+from capacity.domain import InvalidSnapshot, loads, plan_json
 from capacity.models import LanguageModel
+from capacity.snapshot import live_document
 from capacity.sources.push_document import InvalidPush, parse_push
 from capacity.sources.push_store import PushStore
 from capacity.store import redis_client
 from quotas.api.base import ApiView, document, only, require
+from quotas.api.catalog import EDITED_DETAIL, Catalog
 from quotas.api.errors import Fields, Problem, not_found, unavailable
 from quotas.api.parsers import RawJSONParser
 
@@ -89,8 +93,6 @@ class Plan(ApiView):
     )
     def post(self, request: Any) -> Response:
         """The plan (llmgw.plan/1) for a snapshot (llmgw.snapshot/1) of your own. It reads nothing else and changes nothing."""
-        from capacity.domain import InvalidSnapshot, loads, plan_json
-
         try:
             return Response(plan_json(loads(request.data or b"")))
         except InvalidSnapshot as error:
@@ -109,13 +111,27 @@ class Snapshot(ApiView):
         if not visible_pools(request.user).filter(pk=pool.pk).exists():
             raise not_found()
         require(request.user.may_operate, "A snapshot names every scope of its pool: operators may read it.")
-        from capacity.snapshot import live_document
-
-        return Response(live_document(pool))
+        return Response(live_document(pool.name, self.now()))
 
 
-class OnModel(ApiView):
+class NamedLikeAVerb:
+    """A path that ends in a verb may be the whole name of a row: `a/wake`. Only POST acts, all else is for that row."""
+
+    verb: str
+    rows: type[Catalog]
+
+    def http_method_not_allowed(self, request: Any, name: str) -> Any:
+        whole = f"{name}/{self.verb}"
+        detail = self.rows(request=request)
+        if "\0" in whole or not detail.rows(request.user).filter(name=whole).exists():
+            return super().http_method_not_allowed(request, name=name)  # type: ignore[misc]
+        return self.rows.as_view(EDITED_DETAIL)(request._request, name=whole)
+
+
+class OnModel(NamedLikeAVerb, ApiView):
     """An act on the model of the path."""
+
+    rows = Models
 
     def model(self, request: Any, name: str) -> LanguageModel:
         models = LanguageModel.objects.all()
@@ -123,6 +139,7 @@ class OnModel(ApiView):
 
 
 class Wake(OnModel):
+    verb = "wake"
     throttle_scope = "wake"
 
     @extend_schema(
@@ -140,6 +157,8 @@ class Wake(OnModel):
 
 
 class Pause(OnModel):
+    verb = "pause"
+
     @extend_schema(
         operation_id="model_pause",
         request=bodies.Reason,
@@ -154,7 +173,10 @@ class Pause(OnModel):
         return Response({"model": model.name, "mode": model.mode})
 
 
-class Cordon(ApiView):
+class Cordon(NamedLikeAVerb, ApiView):
+    verb = "cordon"
+    rows = Nodes
+
     @extend_schema(
         operation_id="node_cordon",
         request=bodies.Cordon,

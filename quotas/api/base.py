@@ -11,7 +11,7 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from .errors import bad_request, handle, not_found
+from .errors import Problem, bad_request, handle, not_found
 from .parsers import BoundedJSONParser
 from .throttles import WriteThrottle
 
@@ -23,6 +23,7 @@ class ApiView(APIView):
     parser_classes = (BoundedJSONParser,)
     throttle_classes = (WriteThrottle,)
     throttle_scope = "write"
+    metadata_class = None
 
     def get_exception_handler(self) -> Any:
         return handle
@@ -43,6 +44,8 @@ class NoSuchPath(ApiView):
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        if request.path.endswith("/"):
+            raise Problem(404, "not_found", "There is nothing here. Addresses of the API have no slash at their end.")
         raise not_found()
 
     def get(self, request: Any, *args: Any, **kwargs: Any) -> Response:

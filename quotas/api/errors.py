@@ -131,13 +131,20 @@ def of_validation(error: DjangoValidationError) -> Problem:
     return Problem(400, "invalid", " ".join(general) or INVALID, fields=errors)
 
 
+def _below(path: str, key: Any) -> str:
+    if key == "non_field_errors":
+        return path
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else str(key)
+
+
 def flatten(detail: Any, path: str = "") -> Fields:
     """DRF's nested errors as one map: `labels.zone`, `parents[0]` → sentences."""
     if isinstance(detail, Mapping):
         found: Fields = {}
         for key, value in detail.items():
-            inner = path if key == "non_field_errors" else f"{path}.{key}" if path else str(key)
-            found.update(flatten(value, inner))
+            found.update(flatten(value, _below(path, key)))
         return found
     if not isinstance(detail, list):
         return {path: [str(detail)]}

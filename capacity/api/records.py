@@ -1,0 +1,210 @@
+"""What runs, what was decided and done: to read. Names of others' scopes and models are left out of what a tenant reads."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from django.db import models
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import serializers
+
+from capacity.api.access import model_of
+from capacity.models import Action, Decision, LanguageModel, Pass, Replica, Sample
+from quotas.api.catalog import Records
+from quotas.api.errors import bad_request
+from quotas.api.fields import UtcDateTimeField
+from quotas.models import User
+
+LONGEST_RANGE = timedelta(days=1)
+DEFAULT_RANGE = timedelta(hours=1)
+WITHHELD = "The reason names what is not yours to see."
+RANGE = [
+    OpenApiParameter("model", str, required=True, description="The model, or a name that it serves under."),
+    OpenApiParameter("from", datetime, description="First instant; an hour before `to` when absent."),
+    OpenApiParameter("to", datetime, description="Last instant; now when absent. At most 24 hours after `from`."),
+]
+
+
+class RecordSerializer(serializers.ModelSerializer[Any]):
+    serializer_field_mapping = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.DateTimeField: UtcDateTimeField,
+    }
+    pool = serializers.CharField(source="pool.name", read_only=True)
+    model = serializers.CharField(source="model.name", read_only=True)
+
+    def may_name(self, model: str) -> bool:
+        """May the reader be told the name of this other model?"""
+        seen = self.context["seen"]
+        if seen.everything:
+            return True
+        if "models" not in self.context:
+            self.context["models"] = set(LanguageModel.objects.visible_to(seen.user).values_list("name", flat=True))
+        return model in self.context["models"]
+
+
+class ReplicaSerializer(RecordSerializer):
+    profile = serializers.CharField(source="profile.name", read_only=True)
+
+    class Meta:
+        model = Replica
+        fields = (
+            *("name", "pool", "model", "profile", "nodes", "units", "state", "since", "url", "devices", "removable"),
+            *("drained_for", "drain_reason", "created_at", "ready_at", "gone_at", "seen_at", "message"),
+        )
+
+    def to_representation(self, instance: Replica) -> dict[str, Any]:
+        row = super().to_representation(instance)
+        row["url"] = without_credentials(row["url"])
+        if row["drained_for"] and not self.may_name(row["drained_for"]):
+            row["drained_for"] = ""
+        return row
+
+
+class DecisionSerializer(RecordSerializer):
+    class Meta:
+        model = Decision
+        fields = (
+            *("id", "pool", "model", "at", "seen_until", "outcome", "reason", "count", "is_advice"),
+            *("numbers", "limited_by", "why"),
+        )
+
+    def to_representation(self, instance: Decision) -> dict[str, Any]:
+        """A limit of a scope that the reader may not see keeps its kind and class; the sentence that names it is withheld."""
+        row = super().to_representation(instance)
+        seen = self.context["seen"]
+        if seen.everything:
+            return row
+        foreign = [limit for limit in row["limited_by"] if "scope" in limit and not seen.scope(limit["scope"])]
+        shown = [
+            {"kind": limit["kind"], "target": limit.get("target")} if limit in foreign else limit for limit in row["limited_by"]
+        ]
+        row["limited_by"] = shown
+        if foreign or row["reason"] == "reclaimed":
+            row["why"] = WITHHELD
+        return row
+
+
+class ActionSerializer(RecordSerializer):
+    class Meta:
+        model = Action
+        fields = (
+            *("id", "pool", "model", "decision", "op", "replica_name", "profile_name", "nodes", "reason", "for_model"),
+            *("state", "created_at", "sent_at", "resolved_at", "message"),
+        )
+
+    def to_representation(self, instance: Action) -> dict[str, Any]:
+        row = super().to_representation(instance)
+        if row["for_model"] and not self.may_name(row["for_model"]):
+            row["for_model"] = ""
+        return row
+
+
+class SampleSerializer(RecordSerializer):
+    pool = None  # type: ignore[assignment]
+
+    class Meta:
+        model = Sample
+        exclude = ("id", "replicas")
+
+
+class PassSerializer(RecordSerializer):
+    model = None  # type: ignore[assignment]
+
+    class Meta:
+        model = Pass
+        fields = ("id", "pool", "at", "seconds", "generation", "actions", "problems", "views", "error")
+
+
+def without_credentials(url: str) -> str:
+    """A URL without the user and password that it may carry."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+@extend_schema(tags=["replicas"])
+class Replicas(Records):
+    """Those that are gone are in it too, in state `gone`."""
+
+    serializer_class = ReplicaSerializer
+    filters = {
+        "pool": "pool__name",
+        "model": "model__name",
+        "profile": "profile__name",
+        "state": "state",
+    }
+    lookup_field = lookup_url_kwarg = "name"
+
+    def rows(self, user: User) -> QuerySet[Replica]:
+        return Replica.objects.visible_to(user).select_related("pool", "model", "profile").order_by("name")
+
+
+@extend_schema(tags=["decisions"])
+class Decisions(Records):
+    serializer_class = DecisionSerializer
+    filters = {"pool": "pool__name", "model": "model__name", "outcome": "outcome", "reason": "reason"}
+
+    def rows(self, user: User) -> QuerySet[Decision]:
+        return Decision.objects.visible_to(user).select_related("pool", "model").order_by("-at", "-id")
+
+
+@extend_schema(tags=["actions"])
+class Actions(Records):
+    serializer_class = ActionSerializer
+    filters = {"pool": "pool__name", "model": "model__name", "op": "op", "state": "state", "reason": "reason"}
+
+    def rows(self, user: User) -> QuerySet[Action]:
+        return Action.objects.visible_to(user).select_related("pool", "model").order_by("-created_at", "-id")
+
+
+@extend_schema(tags=["passes"])
+class Passes(Records):
+    """A pass names all that its pool has: operators and admins read it."""
+
+    serializer_class = PassSerializer
+    filters = {"pool": "pool__name"}
+
+    def rows(self, user: User) -> QuerySet[Pass]:
+        rows = Pass.objects.select_related("pool").order_by("-at", "-id")
+        return rows if user.sees_everything else rows.none()
+
+
+@extend_schema_view(list=extend_schema(parameters=RANGE, tags=["samples"]))
+class Samples(Records):
+    """Totals of one model's passes, oldest first, within at most a day."""
+
+    serializer_class = SampleSerializer
+    filter_backends = ()
+
+    def rows(self, user: User) -> QuerySet[Sample]:
+        asked = self.request.query_params
+        for name in asked:
+            if name not in {"model", "from", "to", "page", "page_size"}:
+                raise bad_request("There is no such parameter here.", name)
+        if not asked.get("model"):
+            raise bad_request("Say which model: ?model=NAME.", "model")
+        model = model_of(LanguageModel.objects.visible_to(user), asked["model"])
+        start, end = self._range()
+        return Sample.objects.filter(model=model, at__range=(start, end)).select_related("model").order_by("at", "id")
+
+    def _range(self) -> tuple[datetime, datetime]:
+        end = self._instant("to") or self.now()
+        start = self._instant("from") or end - DEFAULT_RANGE
+        if not timedelta(0) <= end - start <= LONGEST_RANGE:
+            raise bad_request("The range is 0 to 24 hours long.", "from")
+        return start, end
+
+    def _instant(self, name: str) -> datetime | None:
+        text = self.request.query_params.get(name)
+        if not text:
+            return None
+        try:
+            found = UtcDateTimeField().to_internal_value(text)
+            # the first and last days of the calendar leave no room to reckon with
+            found - LONGEST_RANGE, found + LONGEST_RANGE
+        except (serializers.ValidationError, OverflowError):
+            raise bad_request("Write a time such as 2026-11-30T12:00:00Z.", name) from None
+        return found
