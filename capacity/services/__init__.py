@@ -4,10 +4,10 @@ Refusals are `ValidationError` with a dict field → sentences (`__all__` where 
 Warnings come back as sentences.
 """
 
-from quotas.services import Conflict, check, exclusive, quota_delete, quota_save, version_of
+from quotas.services import Conflict, check, delete, exclusive, quota_delete, quota_save, save, version_of
 
 from . import rules as rules
-from .edits import delete, model_mode, model_wake, node_cordon, pool_create, save
+from .edits import model_mode, model_wake, node_cordon, pool_create
 
 __all__ = [
     "Conflict",

@@ -4,19 +4,20 @@ Refusals are `ValidationError` with a dict field → sentences (`__all__` where 
 Warnings come back as sentences.
 """
 
-from .accounts import membership_delete, membership_save, service_account, token_create, user_delete, user_save
+from .accounts import service_account, token_create
 from .limits import quota_delete, quota_save
-from .rows import Conflict, check, delete, exclusive, revision, save, version_of
+from .rows import Conflict, check, check_delete, delete, exclusive, revision, save
 from .scopes import check_parents, scope_delete, scope_save
+from .versions import Belonging, version_of
 
 __all__ = [
+    "Belonging",
     "Conflict",
     "check",
+    "check_delete",
     "check_parents",
     "delete",
     "exclusive",
-    "membership_delete",
-    "membership_save",
     "quota_delete",
     "quota_save",
     "revision",
@@ -25,7 +26,5 @@ __all__ = [
     "scope_save",
     "service_account",
     "token_create",
-    "user_delete",
-    "user_save",
     "version_of",
 ]

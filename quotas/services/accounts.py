@@ -7,30 +7,11 @@ from datetime import timedelta
 from django.core.exceptions import ValidationError
 from knox.models import get_token_model
 
-from ..models import Membership, User
+from ..models import User
 from . import rows
 from .rows import Findings, delete_rule_for, rule_for
 
 LONGEST_TOKEN_DAYS = 366
-
-
-def user_save(user: User, *, actor: User | None, reason: str = "") -> list[str]:
-    """Writes an account. A service account has no password and loses one that it had."""
-    if user.is_service and user.has_usable_password():
-        user.set_unusable_password()
-    return rows.save(user, actor=actor, reason=reason)
-
-
-def user_delete(user: User, *, actor: User | None, reason: str = "") -> None:
-    rows.delete(user, actor=actor, reason=reason)
-
-
-def membership_save(membership: Membership, *, actor: User | None, reason: str = "") -> list[str]:
-    return rows.save(membership, actor=actor, reason=reason)
-
-
-def membership_delete(membership: Membership, *, actor: User | None, reason: str = "") -> None:
-    rows.delete(membership, actor=actor, reason=reason)
 
 
 def service_account(username: str, *, actor: User | None = None) -> User:
@@ -40,7 +21,7 @@ def service_account(username: str, *, actor: User | None = None) -> User:
         raise ValidationError({"username": f"{username} is a person, not a service account."})
     if user is None:
         user = User(username=username, is_service=True)
-        user_save(user, actor=actor)
+        rows.save(user, actor=actor)
     return user
 
 
@@ -52,6 +33,12 @@ def token_create(user: User, *, days: int) -> str:
         raise ValidationError({"username": f"{user} is not active."})
     _, token = get_token_model().objects.create(user=user, expiry=timedelta(days=days))
     return str(token)
+
+
+@rule_for(User)
+def services_have_no_password(user: User, stored: User | None, findings: Findings) -> None:
+    if user.is_service and (not user.password or user.has_usable_password()):
+        user.set_unusable_password()
 
 
 @rule_for(User)

@@ -57,9 +57,14 @@ class Findings:
 Rule = Callable[[Any, Any, Findings], None]
 """(row as wished, row as stored or None, findings): refuses, warns, or completes the row."""
 DeleteRule = Callable[[Any, Findings], None]
+After = Callable[[Any, Any, User | None, str], None]
+"""(row as written, row as it was or None, actor, reason): what else an edit of this kind brings with it."""
+BeforeDelete = Callable[[Any, User | None, str], None]
 
 _rules: dict[type[models.Model], list[Rule]] = defaultdict(list)
 _delete_rules: dict[type[models.Model], list[DeleteRule]] = defaultdict(list)
+_after: dict[type[models.Model], After] = {}
+_before_delete: dict[type[models.Model], BeforeDelete] = {}
 
 
 def rule_for(*kinds: type[models.Model]) -> Callable[[Rule], Rule]:
@@ -80,6 +85,14 @@ def delete_rule_for(*kinds: type[models.Model]) -> Callable[[DeleteRule], Delete
         return rule
 
     return add
+
+
+def after_save_of(kind: type[models.Model]) -> Callable[[After], After]:
+    return lambda function: _after.setdefault(kind, function)
+
+
+def before_delete_of(kind: type[models.Model]) -> Callable[[BeforeDelete], BeforeDelete]:
+    return lambda function: _before_delete.setdefault(kind, function)
 
 
 @contextmanager
@@ -187,8 +200,10 @@ def save(row: Any, *, actor: User | None, reason: str = "") -> list[str]:
     """Checks and writes one row, with history; returns warnings. An unchanged row writes nothing."""
     with exclusive():
         sign(row, actor, reason)
+        stored = stored_row(row)
         warnings = check(row)
-        write(row, actor=actor, reason=reason)
+        if write(row, actor=actor, reason=reason) and type(row) in _after:
+            _after[type(row)](row, stored, actor, reason)
     return warnings
 
 
@@ -214,6 +229,8 @@ def delete(row: Any, *, actor: User | None, reason: str = "") -> None:
     """Deletes one row, with history; refused by the rules of its kind, and where other rows need it."""
     with exclusive():
         check_delete(row)
+        if type(row) in _before_delete:
+            _before_delete[type(row)](row, actor, reason)
         erase(row, actor=actor, reason=reason)
 
 
@@ -248,10 +265,3 @@ def listed(names: list[str], at_most: int = 5) -> str:
     """`a, b, c` and how many more there are."""
     shown = ", ".join(sorted(names)[:at_most])
     return shown if len(names) <= at_most else f"{shown} and {len(names) - at_most} more"
-
-
-def version_of(row: models.Model) -> str:
-    """Moves with each edit of the row that a person made: an edit that was begun under another version is refused."""
-    if row.pk is None or not hasattr(row, "history"):
-        return ""
-    return str(type(row).history.filter(**{row._meta.pk.attname: row.pk}).aggregate(last=models.Max("history_id"))["last"] or 0)

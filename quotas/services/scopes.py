@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from django.core.exceptions import ValidationError
 
 from ..models import Scope, ScopeEdge, User
-from .rows import Findings as Findings
-from .rows import check, check_delete, delete_rule_for, erase, exclusive, listed, write
+from .rows import Findings, before_delete_of, check, delete, delete_rule_for, erase, exclusive, listed, sign, write
 
 
 def scope_save(
@@ -24,6 +23,7 @@ def scope_save(
     `funding` is the parent whose guarantee it draws on; without `parents` it marks one of those it has. Returns warnings.
     """
     with exclusive():
+        sign(scope, actor, reason)
         warnings = check(scope)
         if parents is None and funding is not None:
             parents = parents_of(scope)
@@ -37,11 +37,14 @@ def scope_save(
 
 def scope_delete(scope: Scope, *, actor: User | None, reason: str = "") -> None:
     """Deletes a scope with its quotas and memberships; refused while it has children or models, naming them."""
-    with exclusive():
-        check_delete(scope)
-        for row in [*scope.quotas.all(), *scope.memberships.all(), *scope.parent_edges.all()]:
-            erase(row, actor=actor, reason=reason)
-        erase(scope, actor=actor, reason=reason)
+    delete(scope, actor=actor, reason=reason)
+
+
+@before_delete_of(Scope)
+def take_along(scope: Scope, actor: User | None, reason: str) -> None:
+    """Each with its own history, which a cascade would leave without the reason."""
+    for row in [*scope.quotas.all(), *scope.memberships.all(), *scope.parent_edges.all()]:
+        erase(row, actor=actor, reason=reason)
 
 
 @delete_rule_for(Scope)
