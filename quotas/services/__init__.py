@@ -4,7 +4,7 @@ Refusals are `ValidationError` with a dict field → sentences (`__all__` where 
 Warnings come back as sentences.
 """
 
-from .accounts import service_account, token_create
+from .accounts import service_account, token_create, user_delete, user_save
 from .limits import quota_delete, quota_save
 from .rows import Conflict, check, check_delete, delete, exclusive, revision, save
 from .scopes import check_parents, scope_delete, scope_save
@@ -26,5 +26,7 @@ __all__ = [
     "scope_save",
     "service_account",
     "token_create",
+    "user_delete",
+    "user_save",
     "version_of",
 ]

@@ -14,6 +14,16 @@ from .rows import Findings, delete_rule_for, rule_for
 LONGEST_TOKEN_DAYS = 366
 
 
+def user_save(user: User, *, actor: User | None, reason: str = "") -> list[str]:
+    """Writes an account. A service account has no password and loses one that it had."""
+    return rows.save(user, actor=actor, reason=reason)
+
+
+def user_delete(user: User, *, actor: User | None, reason: str = "") -> None:
+    """Deletes an account with its tokens and memberships; the last admin stays."""
+    rows.delete(user, actor=actor, reason=reason)
+
+
 def service_account(username: str, *, actor: User | None = None) -> User:
     """The service account of that name, made where there is none; refused where a person has it."""
     user = User.objects.filter(username=username).first()
@@ -21,7 +31,7 @@ def service_account(username: str, *, actor: User | None = None) -> User:
         raise ValidationError({"username": f"{username} is a person, not a service account."})
     if user is None:
         user = User(username=username, is_service=True)
-        rows.save(user, actor=actor)
+        user_save(user, actor=actor)
     return user
 
 
