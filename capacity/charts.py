@@ -17,6 +17,7 @@ MOST_POINTS = 500
 MOST_MARKERS = 40
 MOST_UNREAD = 60
 FLOOR_PERCENT = 120.0
+PLOT_HEIGHT, LEGEND_ROW_HEIGHT, LEGEND_COLUMNS = 340, 19, 4
 
 # The light theme's colours; the page's script puts the custom property of the theme in their place.
 COLOURS = {
@@ -80,7 +81,8 @@ def load_figure(
     ]
     traces += _rest(loads, top)
     traces += _pills(markers, top, start, end, group_url)
-    return {"data": traces, "layout": _layout(start, end, top, scale_down_percent)}
+    legend_rows = -(-sum(trace.get("showlegend", True) for trace in traces) // LEGEND_COLUMNS)
+    return {"data": traces, "layout": _layout(start, end, top, scale_down_percent, legend_rows)}
 
 
 def escape(text: str) -> str:
@@ -256,7 +258,7 @@ def _one_pill(group: Sequence[Marker], group_url: str) -> Marker:
     )
 
 
-def _layout(start: int, end: int, top: float, scale_down_percent: float) -> dict[str, Any]:
+def _layout(start: int, end: int, top: float, scale_down_percent: float, legend_rows: int) -> dict[str, Any]:
     share = f"{scale_down_percent:g} %"
     axis = {"gridcolor": COLOURS["line"], "linecolor": COLOURS["line"], "zeroline": False, "color": COLOURS["muted"]}
     return {
@@ -264,7 +266,7 @@ def _layout(start: int, end: int, top: float, scale_down_percent: float) -> dict
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"size": 12, "color": COLOURS["ink"], "family": "system-ui, sans-serif"},
         "margin": {"l": 52, "r": 124, "t": 22, "b": 34},
-        "height": 360,
+        "height": PLOT_HEIGHT + LEGEND_ROW_HEIGHT * legend_rows,
         "hovermode": "closest",
         "dragmode": "zoom",
         "hoverlabel": {"bgcolor": COLOURS["card"], "bordercolor": COLOURS["muted"], "font": {"color": COLOURS["ink"]}},

@@ -1,0 +1,96 @@
+"""Names that are markup, addresses or very long: escaped everywhere, and each page is reached by its link."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.urls import reverse
+
+from capacity.tests.factories import make_pool, make_scope
+from capacity.tests.pages import HOSTILE, make_action, make_fleet, make_person
+from quotas.models import CapacityQuota, ScopeEdge
+
+NAMES = [
+    HOSTILE,
+    "😀" * 60,
+    "a/b",
+    "what?#%20&x=1",
+    "javascript:alert(1)",
+    "{start}{{ model }}",
+    "models/chart.json",
+    "'quoted' `it`",
+]
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin_client_of_site(client):
+    client.force_login(make_person("root", is_superuser=True, is_staff=True))
+    return client
+
+
+def fleet_named(name):
+    scope, parent = make_scope(name), make_scope(f"parent {name}")
+    ScopeEdge.objects.create(child=scope, parent=parent)
+    pool = make_pool(name)
+    fleet = make_fleet(name, pool=pool, scope=scope)
+    CapacityQuota.objects.create(scope=scope, pool=pool, target=f"model:{name}", limit=3)
+    add = fleet.decision
+    add.outcome, add.reason, add.count = "add", "over_capacity", 1
+    add.save()
+    make_action(add, fleet.replicas[0], message=name, profile_name=name)
+    return fleet
+
+
+def urls_of(fleet):
+    lists = [reverse(name) for name in ("now", "models", "nodes", "tenants", "measurements", "decisions")]
+    own = [reverse("model", args=[fleet.model.name]), reverse("replica", args=[fleet.replicas[0].name])]
+    return [*lists, *own, reverse("decision", args=[fleet.decision.pk]), reverse("decisions") + "?model=%3Cimg+src%3Dx"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_stands_and_holds_no_markup_of_a_name(admin_client_of_site, name):
+    fleet = fleet_named(name)
+    for url in urls_of(fleet):
+        page = admin_client_of_site.get(url)
+        assert page.status_code == 200, url
+        assert "<img" not in page.content.decode()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_links_of_a_list_lead_to_the_page_of_that_name(admin_client_of_site, name):
+    fleet = fleet_named(name)
+    listing = admin_client_of_site.get(reverse("models")).content.decode()
+    link = reverse("model", args=[name])
+    assert f'href="{link.replace("&", "&amp;").replace(chr(39), "&#x27;")}"' in listing
+    assert admin_client_of_site.get(link).context["model"] == fleet.model
+    assert admin_client_of_site.get(reverse("model_chart", args=[name])).json()["figure"]["data"]
+
+
+def test_a_hostile_name_in_the_chart_is_text(admin_client_of_site):
+    fleet = fleet_named(HOSTILE)
+    answer = admin_client_of_site.get(reverse("model_chart", args=[HOSTILE])).json()
+    assert "<" not in json.dumps([trace["name"] for trace in answer["figure"]["data"]])
+    assert fleet.replicas[0].name.startswith(HOSTILE)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x"])
+def test_a_formula_in_a_csv_is_text_and_numbers_stay_numbers(admin_client_of_site, name):
+    make_fleet(name)
+    response = admin_client_of_site.get(reverse("model", args=[name]), {"format": "csv"})
+    head, first, *_ = b"".join(response.streaming_content).decode().splitlines()
+    assert head == "time_utc,model,replica,in_flight,measured_concurrency,load_percent"
+    assert re.fullmatch(rf"[0-9T:-]+Z,'{re.escape(name)},'{re.escape(name)}/r0,6.0,10.0,60.0", first)
+
+
+def test_no_page_holds_a_script_or_a_handler_of_its_own(admin_client_of_site):
+    fleet = fleet_named("plain")
+    for url in [*urls_of(fleet), reverse("tokens"), reverse("password_change")]:
+        html = admin_client_of_site.get(url).content.decode()
+        scripts = re.findall(r"<script[^>]*>", html)
+        assert all("src=" in tag or 'type="application/json"' in tag for tag in scripts)
+        assert not re.search(r"<[^>]+\son[a-z]+=", html)
+        assert not re.search(r"<[^>]+\sstyle=", html)
