@@ -17,6 +17,7 @@ MOST_POINTS = 500
 MOST_MARKERS = 40
 MOST_UNREAD = 60
 FLOOR_PERCENT = 120.0
+PILL_HEIGHT = 0.955  # of the range: wholly inside, where the pointer is watched
 PLOT_HEIGHT, LEGEND_ROW_HEIGHT, LEGEND_COLUMNS = 340, 19, 4
 
 # The light theme's colours; the page's script puts the custom property of the theme in their place.
@@ -218,7 +219,7 @@ def _pills(markers: Sequence[Marker], top: float, start: int, end: int, group_ur
         "mode": "markers+text",
         "name": "changes",
         "x": [pill.at * 1000 for pill in pills],
-        "y": [top] * len(pills),
+        "y": [PILL_HEIGHT * top] * len(pills),
         "marker": {"symbol": "line-ew", "size": 9, "line": {"width": 17, "color": [colours[pill.kind] for pill in pills]}},
         "text": [_face(pill) for pill in pills],
         "textfont": {"size": 11, "color": COLOURS["card"]},
