@@ -23,7 +23,7 @@ INSTALLED_APPS = [
     "llmgw_site",
     "capacity",
     "quotas",
-    "django.contrib.admin",
+    "quotas.admin_site.SiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -1,0 +1,215 @@
+"""How rows are listed and edited in the admin: all writes go through the services, as one edit with one reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.actions import delete_selected
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from simple_history.admin import SimpleHistoryAdmin
+
+from . import services
+from .forms import CatalogueForm, PlainJson, RowForm, RowFormSet, sentences
+from .services.rows import LONGEST_REASON
+
+AT_MOST_NAMED = 50
+"""Rows of a deletion that its page names."""
+
+JSON_AS_TYPED = {models.JSONField: {"form_class": PlainJson}}
+
+
+class OperatorsEdit:
+    """Operators and admins see and edit."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.may_operate)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.may_operate)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.may_operate)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.may_operate)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.may_operate)
+
+
+class AdminsEdit(OperatorsEdit):
+    """Operators see, admins edit."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_active and request.user.is_superuser)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_active and request.user.is_superuser)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_active and request.user.is_superuser)
+
+
+class AdminsOnly(AdminsEdit):
+    """Operators do not even see."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active and request.user.is_superuser)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_active and request.user.is_superuser)
+
+
+class NobodyEdits(OperatorsEdit):
+    """Written by the product alone."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ServiceWrites:
+    """Saves, deletes and bulk deletes by the services. A refusal at the last moment is a message; nothing is written."""
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method != "POST":
+            return super().changeform_view(request, *args, **kwargs)
+        try:
+            # from the check of the version to the last row nobody else's edit comes between
+            with services.exclusive():
+                return super().changeform_view(request, *args, **kwargs)
+        except ValidationError as refusal:
+            return self._refused(request, refusal)
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return super().delete_view(request, *args, **kwargs)
+        except ValidationError as refusal:
+            return self._refused(request, refusal)
+
+    def _refused(self, request: HttpRequest, refusal: ValidationError) -> HttpResponse:
+        self._say(request, refusal)
+        return HttpResponseRedirect(request.get_full_path())
+
+    def _say(self, request: HttpRequest, refusal: ValidationError) -> None:
+        for sentence in sentences(refusal):
+            self.message_user(request, sentence, messages.ERROR)
+
+    @admin.action(permissions=["delete"], description="Delete selected %(verbose_name_plural)s")
+    def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        """All of them or none."""
+        try:
+            with services.exclusive():
+                return delete_selected(self, request, queryset)
+        except ValidationError as refusal:
+            self._say(request, refusal)
+            return None
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        self.save_row(request, obj, form.cleaned_data.get("reason", ""))
+
+    def save_row(self, request: HttpRequest, obj: Any, reason: str) -> None:
+        for warning in services.save(obj, actor=request.user, reason=reason):
+            self.message_user(request, warning, messages.WARNING)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        reason = form.cleaned_data.get("reason", "")
+        rows = formset.save(commit=False)
+        for row in formset.deleted_objects:
+            services.delete(row, actor=request.user, reason=reason)
+        for row in rows:
+            self.save_row(request, row, reason)
+        formset.save_m2m()
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        services.delete(obj, actor=request.user, reason=_typed_reason(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for row in queryset:
+            services.delete(row, actor=request.user, reason=_typed_reason(request))
+
+    def get_deleted_objects(
+        self, objs: Iterable[Any], request: HttpRequest
+    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+        """What goes along is counted, not listed (a model has 100,000 samples); refusals are said before anything is asked."""
+        rows = list(objs)
+        return [str(row) for row in rows[:AT_MOST_NAMED]], _counts(rows), set(), _refusals(rows)
+
+
+def _typed_reason(request: HttpRequest) -> str:
+    return request.POST.get("reason", "").strip()[:LONGEST_REASON]
+
+
+def _counts(rows: Sequence[Any]) -> dict[str, int]:
+    """Plural name → rows that go, those that hang on the deleted ones directly among them."""
+    if not rows:
+        return {}
+    counts = {str(rows[0]._meta.verbose_name_plural): len(rows)}
+    for relation in rows[0]._meta.related_objects:
+        if getattr(relation, "on_delete", None) is not models.CASCADE:
+            continue
+        found = relation.related_model._base_manager.filter(**{f"{relation.field.name}__in": rows}).count()
+        if found:
+            counts[str(relation.related_model._meta.verbose_name_plural)] = found
+    return counts
+
+
+def _refusals(rows: Iterable[Any]) -> list[str]:
+    refusals: list[str] = []
+    for row in rows:
+        try:
+            services.check_delete(row)
+        except ValidationError as error:
+            refusals += sentences(error)
+    return refusals
+
+
+class BoundedList:
+    """No count of the whole table, and pages of one size."""
+
+    show_full_result_count = False
+    list_per_page = 50
+    list_max_show_all = 200
+
+
+class CatalogueAdmin(ServiceWrites, BoundedList, SimpleHistoryAdmin):
+    """A kind of rows that people write down: with its history, a reason and a version."""
+
+    form = CatalogueForm
+    formfield_overrides = JSON_AS_TYPED
+    actions = ["delete_selected"]
+    history_list_display = ["history_change_reason"]
+    closing_fields: Sequence[str] = ("reason", "version")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+        if self.fieldsets:
+            return self.fieldsets
+        typed = [name for name in self.get_fields(request, obj) if name not in self.closing_fields]
+        may_edit = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        return [(None, {"fields": [*typed, *(self.closing_fields if may_edit else ())]})]
+
+
+class ReadOnlyAdmin(NobodyEdits, BoundedList, admin.ModelAdmin):
+    """A kind of rows that passes write: to look at."""
+
+    actions = None
+
+
+class RowInline(admin.TabularInline):
+    """Rows edited on the page of the row that they belong to."""
+
+    form = RowForm
+    formset = RowFormSet
+    formfield_overrides = JSON_AS_TYPED
+    extra = 0
+    show_change_link = True
