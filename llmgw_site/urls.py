@@ -18,3 +18,5 @@ urlpatterns = [
     path("api/v1/", include("capacity.api.urls")),
     path("", include("capacity.urls")),
 ]
+
+handler500 = "llmgw_site.views.broken"

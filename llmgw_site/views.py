@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth import views as auth
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseServerError
+from django.template import loader
 
 
 class PasswordChange(auth.PasswordChangeView):
@@ -14,3 +15,8 @@ class PasswordChange(auth.PasswordChangeView):
     def form_valid(self, form: Any) -> HttpResponse:
         form.user.must_change_password = False
         return super().form_valid(form)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """The page of a fault, with the request's id. It asks no store for anything: that may be what is broken."""
+    return HttpResponseServerError(loader.get_template("500.html").render({"request": request}))
