@@ -13,14 +13,14 @@ from knox import admin as knox_admin
 
 from . import services
 from .catalogue_admin import AdminsEdit, AdminsOnly, BoundedList, CatalogueAdmin, ReadOnlyAdmin, RowInline, ServiceWrites
-from .forms import CatalogueForm, EdgeFormSet, NewUserForm, ScopeEdgeForm, UserForm
+from .forms import CatalogueForm, EdgeForm, EdgeFormSet, NewUserForm, UserForm
 from .models import CapacityQuota, Membership, Revision, Scope, ScopeEdge, User
 
 
 class EdgeInline(AdminsEdit, admin.TabularInline):
     model = ScopeEdge
     fk_name = "child"
-    form = ScopeEdgeForm
+    form = EdgeForm
     formset = EdgeFormSet
     autocomplete_fields = ["parent"]
     extra = 0
@@ -153,6 +153,12 @@ class UserAdmin(AdminsOnly, ServiceWrites, BoundedList, DjangoUserAdmin):
             },
         )
     ]
+
+    def save_row(self, request: HttpRequest, obj: Any, reason: str) -> None:
+        if isinstance(obj, User):
+            services.user_save(obj, actor=request.user, reason=reason)
+        else:
+            super().save_row(request, obj, reason)
 
 
 admin.site.unregister(Group)

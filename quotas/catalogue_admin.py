@@ -10,7 +10,7 @@ from django.contrib.admin.actions import delete_selected
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from simple_history.admin import SimpleHistoryAdmin
 
 from . import services
@@ -81,6 +81,9 @@ class NobodyEdits(OperatorsEdit):
 class ServiceWrites:
     """Saves, deletes and bulk deletes by the services. A refusal at the last moment is a message; nothing is written."""
 
+    delete_confirmation_template = "admin/delete_rows.html"
+    delete_selected_confirmation_template = "admin/delete_rows.html"
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
             return super().changeform_view(request, *args, **kwargs)
@@ -146,6 +149,13 @@ class ServiceWrites:
         return [str(row) for row in rows[:AT_MOST_NAMED]], _counts(rows), set(), _refusals(rows)
 
 
+def _number(typed: str) -> str:
+    """An id out of an address, which may say anything."""
+    if not (typed.isascii() and typed.isdecimal() and len(typed) < 19):
+        raise Http404
+    return typed
+
+
 def _typed_reason(request: HttpRequest) -> str:
     return request.POST.get("reason", "").strip()[:LONGEST_REASON]
 
@@ -191,9 +201,13 @@ class CatalogueAdmin(ServiceWrites, BoundedList, SimpleHistoryAdmin):
     history_list_display = ["history_change_reason"]
     closing_fields: Sequence[str] = ("reason", "version")
 
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        return super().history_view(request, _number(object_id), extra_context)
+
+    def history_form_view(self, request: HttpRequest, object_id: str, version_id: str, extra_context: Any = None) -> HttpResponse:
+        return super().history_form_view(request, _number(object_id), _number(version_id), extra_context)
+
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
-        if self.fieldsets:
-            return self.fieldsets
         typed = [name for name in self.get_fields(request, obj) if name not in self.closing_fields]
         may_edit = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         return [(None, {"fields": [*typed, *(self.closing_fields if may_edit else ())]})]

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.forms.models import construct_instance
 from django.utils import timezone
 
 from . import services
@@ -28,10 +29,9 @@ class PlainJson(forms.JSONField):
 class RowForm(forms.ModelForm):
     """Its row is checked by the services, which show each refusal at its field."""
 
-    def validate_unique(self) -> None:
-        """Among the services' rules."""
-
-    def validate_constraints(self) -> None:
+    def _post_clean(self) -> None:
+        """In place of Django's, which knows the row alone and shows what compares fields at none of them."""
+        self.instance = construct_instance(self, self.instance, self._meta.fields, self._meta.exclude)
         if self.errors:
             return
         try:
@@ -98,13 +98,15 @@ class RowFormSet(forms.BaseInlineFormSet):
 
 
 class EdgeForm(forms.ModelForm):
-    """A row of the list of parents; the rules are the list's."""
+    """A row of the list of parents. The rules are the list's: a mark that moves from one parent to another is on both rows
+    while each is looked at alone."""
 
-    def validate_unique(self) -> None:
-        """See `EdgeFormSet`."""
+    class Meta:
+        model = ScopeEdge
+        fields = ("parent", "is_funding")
 
-    def validate_constraints(self) -> None:
-        """See `EdgeFormSet`: a mark that moves from one parent to another is on both rows while each is checked alone."""
+    def _post_clean(self) -> None:
+        self.instance = construct_instance(self, self.instance, self._meta.fields, self._meta.exclude)
 
 
 class EdgeFormSet(forms.BaseInlineFormSet):
@@ -134,22 +136,21 @@ class EdgeFormSet(forms.BaseInlineFormSet):
             raise ValidationError(error.messages) from error
 
 
-class ScopeEdgeForm(EdgeForm):
-    class Meta:
-        model = ScopeEdge
-        fields = ("parent", "is_funding")
-
-
 class UserForm(VersionedForm, UserChangeForm):
     class Meta:
         model = User
         fields = "__all__"
 
 
-class NewUserForm(RowForm, AdminUserCreationForm):
+class NewUserForm(AdminUserCreationForm, RowForm):
     class Meta:
         model = User
         fields = ("username", "is_service", "is_operator", "must_change_password")
+
+    def clean(self) -> dict[str, Any]:
+        # the row is checked before the password is set
+        self.instance.set_unusable_password()
+        return super().clean() or self.cleaned_data
 
 
 def sentences(error: ValidationError) -> list[str]:

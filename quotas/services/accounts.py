@@ -16,6 +16,8 @@ LONGEST_TOKEN_DAYS = 366
 
 def user_save(user: User, *, actor: User | None, reason: str = "") -> list[str]:
     """Writes an account. A service account has no password and loses one that it had."""
+    if user.is_service and (not user.password or user.has_usable_password()):
+        user.set_unusable_password()
     return rows.save(user, actor=actor, reason=reason)
 
 
@@ -43,12 +45,6 @@ def token_create(user: User, *, days: int) -> str:
         raise ValidationError({"username": f"{user} is not active."})
     _, token = get_token_model().objects.create(user=user, expiry=timedelta(days=days))
     return str(token)
-
-
-@rule_for(User)
-def services_have_no_password(user: User, stored: User | None, findings: Findings) -> None:
-    if user.is_service and (not user.password or user.has_usable_password()):
-        user.set_unusable_password()
 
 
 @rule_for(User)
