@@ -31,6 +31,8 @@ class PoolSerializer(StrictModelSerializer):
 
 
 class NodeSerializer(StrictModelSerializer):
+    """A host. `resources` are what it reports; typed ones stand in where nothing reports."""
+
     pool = by_name(Pool.objects.all())
 
     class Meta:
@@ -40,6 +42,8 @@ class NodeSerializer(StrictModelSerializer):
 
 
 class ModelSerializer(StrictModelSerializer):
+    """A model that the pool serves, and how far it may be scaled."""
+
     pool = by_name(Pool.objects.all())
     scope = by_name(Scope.objects.all(), required=False, allow_null=True)
     slo = by_name(Slo.objects.all(), required=False, allow_null=True)
@@ -62,6 +66,8 @@ class ModelSerializer(StrictModelSerializer):
 
 
 class ProfileSerializer(StrictModelSerializer):
+    """A way to run a model: so many units of one class on each of so many hosts."""
+
     model = by_name(LanguageModel.objects.all())
 
     class Meta:
@@ -103,6 +109,8 @@ class MeasurementSerializer(StrictModelSerializer):
 
 
 class SloSerializer(StrictModelSerializer):
+    """What a measured replica keeps: a percentile and a bound in ms for each latency that counts."""
+
     class Meta:
         model = Slo
         exclude = ("id",)

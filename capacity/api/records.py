@@ -47,6 +47,8 @@ class RecordSerializer(serializers.ModelSerializer[Any]):
 
 
 class ReplicaSerializer(RecordSerializer):
+    """An engine that serves a model, as last observed."""
+
     profile = serializers.CharField(source="profile.name", read_only=True)
 
     class Meta:
@@ -65,6 +67,8 @@ class ReplicaSerializer(RecordSerializer):
 
 
 class DecisionSerializer(RecordSerializer):
+    """What was decided of a model, while it stayed the same: from `at` until `seen_until`."""
+
     class Meta:
         model = Decision
         fields = (
@@ -89,6 +93,8 @@ class DecisionSerializer(RecordSerializer):
 
 
 class ActionSerializer(RecordSerializer):
+    """One thing to do to one replica."""
+
     class Meta:
         model = Action
         fields = (
@@ -104,6 +110,8 @@ class ActionSerializer(RecordSerializer):
 
 
 class SampleSerializer(RecordSerializer):
+    """What a pass saw of a model."""
+
     pool = None  # type: ignore[assignment]
 
     class Meta:
@@ -112,6 +120,8 @@ class SampleSerializer(RecordSerializer):
 
 
 class PassSerializer(RecordSerializer):
+    """One pass of a pool."""
+
     model = None  # type: ignore[assignment]
 
     class Meta:

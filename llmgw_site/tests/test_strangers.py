@@ -32,11 +32,16 @@ def address(route):
     """An address for a route: converters filled with examples, the simple regular expressions of Django's own undone."""
     filled = re.sub(r"\(\?P<\w+>([^()]*)\)", lambda found: re.match(r"\w*", found[1])[0] or "x", route)
     filled = re.sub(r"<(?:(\w+):)?\w+>", lambda found: EXAMPLES[found[1] or "str"], filled)
+    filled = filled.replace("([^/]+)", "1")
     return filled.replace("^", "").replace("$", "").replace("\\Z", "").replace("\\", "")
 
 
 ADDRESSES = sorted({(route, found, name or "") for route, found, name in walk(get_resolver().url_patterns)})
 CLOSED = [(route, found) for route, found, name in ADDRESSES if name not in OPEN]
+
+
+def plain(route):
+    return route.replace("^", "")
 
 
 def refuses(response):
@@ -55,7 +60,7 @@ def test_the_walk_reaches_pages_admin_and_api():
 def test_the_examples_fill_every_kind_of_place():
     used = {found[1] for route, _, _ in ADDRESSES for found in re.finditer(r"<(\w+):\w+>", route)}
     assert used <= EXAMPLES.keys() & get_converters().keys()
-    assert not [(route, found) for route, found, _ in ADDRESSES if resolve(found).route not in {route, found[1:]}]
+    assert not [(route, found) for route, found, _ in ADDRESSES if plain(resolve(found).route) != plain(route)]
 
 
 def test_the_open_list_names_addresses_that_exist():

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSetMixin
 
-from quotas.models import User
+from quotas.models import Scope, User
 from quotas.querysets import subtree
 from quotas.services import exclusive
 
@@ -24,6 +25,13 @@ LIST = {"get": "list"}
 DETAIL = {"get": "retrieve"}
 EDITED_LIST = {"get": "list", "post": "create"}
 EDITED_DETAIL = {"get": "retrieve", "put": "update", "patch": "partial_update", "delete": "destroy"}
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    required=True,
+    description="The ETag of what you have read: 428 without it, 412 with the current body where someone else was first.",
+)
 
 
 class Records(ViewSetMixin, ApiView, GenericAPIView):  # type: ignore[type-arg]
@@ -53,10 +61,12 @@ class Records(ViewSetMixin, ApiView, GenericAPIView):  # type: ignore[type-arg]
         return get_object_or_404(self.get_queryset(), **{self.lookup_field: value})
 
     def list(self, request: Any) -> Response:
+        """A page of those that you may see. A page past the end is the last one."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def retrieve(self, request: Any, **path: Any) -> Response:
+        """One of them, with its ETag; 404 where there is none or it is not yours to see."""
         return self.answer(self.found())
 
     def answer(self, row: Any, status: int = 200, warnings: list[str] | None = None) -> Response:
@@ -86,8 +96,6 @@ class Seen:
         if self.everything:
             return True
         if self._scopes is None:
-            from quotas.models import Scope
-
             ids = subtree(self.user.memberships.values_list("scope_id", flat=True))
             self._scopes = set(Scope.objects.filter(pk__in=ids).values_list("name", flat=True))
         return name in self._scopes
@@ -108,6 +116,7 @@ class Catalog(Records):
         return self.save(row, actor=self.request.user, reason=reason)
 
     def create(self, request: Any) -> Response:
+        """Make one. What is left out takes its default. The answer has the `warnings` about it."""
         require(self.may_write(request.user), self.writers)
         given = self.get_serializer(data=request.data)
         given.is_valid(raise_exception=True)
@@ -116,10 +125,14 @@ class Catalog(Records):
             warnings = self.store(row, self.apply(row, given), given.validated_data.get("reason", ""))
             return self.answer(self.get_queryset().get(pk=row.pk), 201, warnings)
 
+    @extend_schema(parameters=[IF_MATCH])
     def update(self, request: Any, **path: Any) -> Response:
+        """Replace it: what is left out takes its default, what is read only may be sent back and says nothing."""
         return self.edit(request, partial=False)
 
+    @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Any, **path: Any) -> Response:
+        """Change the fields that are sent and no others; null empties one."""
         return self.edit(request, partial=True)
 
     def edit(self, request: Any, *, partial: bool) -> Response:
@@ -131,7 +144,9 @@ class Catalog(Records):
             warnings = self.store(row, extra, given.validated_data.get("reason", ""))
             return self.answer(self.get_queryset().get(pk=row.pk), 200, warnings)
 
+    @extend_schema(parameters=[IF_MATCH, OpenApiParameter("reason", str, description="Why; kept in the history.")])
     def destroy(self, request: Any, **path: Any) -> Response:
+        """Remove it; refused, with what to do, while others need it."""
         reason = request.query_params.get("reason", "")
         if "\0" in reason:
             raise bad_request("A reason has no NUL character.", "reason")

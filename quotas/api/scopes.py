@@ -37,6 +37,8 @@ class NamedScopes(serializers.ListField):
 
 
 class ScopeSerializer(StrictModelSerializer):
+    """An organisation, team, project or key, and its place in the graph."""
+
     parents = NamedScopes(required=False, max_length=100, help_text="In their order; every parent's limit binds.")
     funding = NamedScope(required=False, allow_null=True, help_text="The parent that guarantees come through; null: the first.")
 
@@ -57,6 +59,8 @@ class ScopeSerializer(StrictModelSerializer):
 
 
 class QuotaSerializer(StrictModelSerializer):
+    """Whole units of a class (or replicas, for `model:NAME`) that a scope is guaranteed and limited to in a pool."""
+
     scope = serializers.SlugRelatedField(slug_field="name", queryset=Scope.objects.all())
     pool = serializers.SlugRelatedField(slug_field="name", queryset=Pool.objects.all())
 
