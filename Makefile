@@ -36,4 +36,4 @@ test: lint ## lint, then the tests on SQLite, then those of the database once mo
 	@$(PY) scripts/test $(ARGS)
 
 bench: setup ## print the figures of speed and write var/bench.json
-	@$(PY) manage.py bench $(ARGS)
+	@$(PY) -m llmgw_site.benchmarks

@@ -1,0 +1,114 @@
+"""A whole pass with its rows in the database: from reading the lease to giving it back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from capacity.last_good_views import load_measurements, load_policies
+from capacity.ports import NodeReport, ReplicaReport
+from capacity.reconcile import pools, run_pass
+from capacity.token_rates import TokenRates
+from capacity.wiring import Deps
+from quotas.domain.last_good import LastGood
+
+from .pool_rows import DEVICE, INTERVAL, PoolRows, make_pool_rows, make_samples
+from .sizes import Sizes
+from .standins import Engines, Gateways, Hosts, running
+from .timing import Figure, timed
+
+
+class Fleet:
+    """A pool in the database with the stand-ins of its hosts and engines. Each pass is 15 s after the one before, so that every
+    second one reads quotas and measurements anew."""
+
+    def __init__(self, rows: PoolRows, now: datetime) -> None:
+        self._name = rows.pool.name
+        self._hosts = Hosts(_reports(rows, now), now)
+        self._deps = Deps(
+            driver=self._hosts,
+            loads=Engines(self._hosts, [replica.name for replica in rows.replicas]),
+            pushes=Gateways(),  # type: ignore[arg-type]
+            policies=LastGood(load_policies),
+            measurements=LastGood(load_measurements),
+            rates=TokenRates(),
+            holder="bench",
+        )
+        self.queries: list[int] = []
+
+    def advance(self) -> None:
+        self._hosts.now += INTERVAL
+
+    def a_pass(self) -> None:
+        counter = Counter()
+        with connection.execute_wrapper(counter):
+            report = run_pass(self._deps, pools(name=self._name)[0], self._hosts.now)
+        if report.outcome != "done":
+            raise RuntimeError(f"the pass ended as {report.outcome}: {report.error}")
+        self.queries.append(counter.count)
+
+
+class Counter:
+    """Counts what is asked of the database; a transaction's begin and end are none of it."""
+
+    FRAME = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        self.count += not sql.startswith(self.FRAME)
+        return execute(sql, params, many, context)
+
+
+def measure(sizes: Sizes, now: datetime) -> list[Figure]:
+    small = make_fleet("small", now, sizes, sizes.small_models)
+    small_queries = pass_queries(small)
+    large = make_fleet("large", now, sizes, sizes.pass_models)
+    seconds = pass_seconds(large, sizes.pass_runs)
+    note = f"the most of {len(large.queries)} passes, with the lease's; {small_queries} at {sizes.small_models} models"
+    return [seconds, Figure(name="pass_queries", value=max(large.queries), unit="queries", target=12, note=note)]
+
+
+def make_fleet(name: str, now: datetime, sizes: Sizes, models: int) -> Fleet:
+    rows = make_pool_rows(name, now, models=models, replicas_each=sizes.pass_replicas_each, nodes=sizes.pass_nodes)
+    samples = sizes.window_samples + sizes.older_samples
+    make_samples(rows, now - INTERVAL, samples, lambda number, place: 7 + (number + place) % 3)
+    return Fleet(rows, now)
+
+
+def pass_seconds(fleet: Fleet, runs: int) -> Figure:
+    fleet.a_pass()  # writes every model's first decision
+    timing = timed(fleet.a_pass, runs, before=fleet.advance)
+    return Figure(
+        name="pass_sqlite_10k_replicas_ms", value=timing.median_ms, unit="ms", target=1000, note=f"median {timing.words}"
+    )
+
+
+def pass_queries(fleet: Fleet) -> int:
+    """The most queries of a few passes."""
+    for _ in range(4):
+        fleet.a_pass()
+        fleet.advance()
+    return max(fleet.queries)
+
+
+def _reports(rows: PoolRows, now: datetime) -> Sequence[NodeReport]:
+    on_node: dict[str, list[ReplicaReport]] = defaultdict(list)
+    for replica in rows.replicas:
+        node = replica.nodes[0]
+        on_node[node].append(running(replica.name, replica.model.name, replica.profile.name, node, replica.since))
+    return [
+        NodeReport(
+            node=node.name,
+            pool=rows.pool.name,
+            at=now - timedelta(seconds=1),
+            resources={DEVICE: node.resources[DEVICE]},
+            replicas=tuple(on_node[node.name]),
+        )
+        for node in rows.nodes
+    ]
