@@ -154,11 +154,9 @@ class UserAdmin(AdminsOnly, ServiceWrites, BoundedList, DjangoUserAdmin):
         )
     ]
 
-    def save_row(self, request: HttpRequest, obj: Any, reason: str) -> None:
-        if isinstance(obj, User):
-            services.user_save(obj, actor=request.user, reason=reason)
-        else:
-            super().save_row(request, obj, reason)
+    def save_row(self, request: HttpRequest, obj: Any, reason: str) -> list[str]:
+        save = services.user_save if isinstance(obj, User) else services.save
+        return save(obj, actor=request.user, reason=reason)
 
 
 admin.site.unregister(Group)

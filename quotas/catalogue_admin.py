@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from django.contrib import admin, messages
@@ -119,10 +120,15 @@ class ServiceWrites:
             return None
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        self.save_row(request, obj, form.cleaned_data.get("reason", ""))
+        self._warn(request, form.warnings, self.save_row(request, obj, form.cleaned_data.get("reason", "")))
 
-    def save_row(self, request: HttpRequest, obj: Any, reason: str) -> None:
-        for warning in services.save(obj, actor=request.user, reason=reason):
+    def save_row(self, request: HttpRequest, obj: Any, reason: str) -> list[str]:
+        """Warnings."""
+        return services.save(obj, actor=request.user, reason=reason)
+
+    def _warn(self, request: HttpRequest, *warnings: Iterable[str]) -> None:
+        """What the form's check and the save say, each once: a check completes the row, so that the save may say less."""
+        for warning in dict.fromkeys(chain(*warnings)):
             self.message_user(request, warning, messages.WARNING)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
@@ -130,8 +136,8 @@ class ServiceWrites:
         rows = formset.save(commit=False)
         for row in formset.deleted_objects:
             services.delete(row, actor=request.user, reason=reason)
-        for row in rows:
-            self.save_row(request, row, reason)
+        said = [self.save_row(request, row, reason) for row in rows]
+        self._warn(request, *(changed.warnings for changed in formset.forms if changed.instance in rows), *said)
         formset.save_m2m()
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.forms.fields import InvalidJSONInput
 from django.forms.models import construct_instance
 from django.utils import timezone
 
@@ -25,9 +26,17 @@ class PlainJson(forms.JSONField):
         except RecursionError:
             raise ValidationError("This is nested too deep.") from None
 
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        try:
+            return super().bound_data(data, initial)
+        except RecursionError:
+            return InvalidJSONInput(data)
+
 
 class RowForm(forms.ModelForm):
     """Its row is checked by the services, which show each refusal at its field."""
+
+    warnings: Sequence[str] = ()
 
     def _post_clean(self) -> None:
         """In place of Django's, which knows the row alone and shows what compares fields at none of them."""
@@ -35,7 +44,7 @@ class RowForm(forms.ModelForm):
         if self.errors:
             return
         try:
-            services.check(self.instance)
+            self.warnings = services.check(self.instance)
         except ValidationError as error:
             self.show(error)
 

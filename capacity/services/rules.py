@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.db.models import QuerySet
 
-from quotas.models import CapacityQuota, Pool
+from quotas.models import CapacityQuota, Pool, Scope
 from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
 
 from ..models import LanguageModel, Measurement, Node, Profile, Replica
@@ -31,7 +31,7 @@ def keep_the_price_of_what_runs(profile: Profile, stored: Profile | None, findin
     for field in changed if running else []:
         findings.refuse(
             field,
-            f"{running} replicas of {stored} exist and hold {stored.units} × {stored.resource} on each of {stored.hosts} hosts: "
+            f"Replicas of {stored} exist ({running}) with {stored.units} × {stored.resource} on each of {stored.hosts} host(s): "
             "make a new profile and retire this one.",
         )
 
@@ -42,7 +42,7 @@ def keep_the_pool_of_what_runs(model: LanguageModel, stored: LanguageModel | Non
         return
     running = present(model=stored).count()
     if running:
-        findings.refuse("pool", f"{running} replicas run in {stored.pool}: set max_replicas to 0 and wait until they are gone.")
+        findings.refuse("pool", f"Replicas run in {stored.pool} ({running}): set max_replicas to 0 and wait until they are gone.")
 
 
 @rule_for(Node)
@@ -150,25 +150,32 @@ def _warn_of_floors(models: Iterable[LanguageModel], quota: CapacityQuota, findi
 
 
 # --- deletes ------------------------------------------------------------------------------------------------------
+@delete_rule_for(Scope)
+def refuse_with_models(scope: Scope, findings: Findings) -> None:
+    owned = list(LanguageModel.objects.filter(scope=scope).values_list("name", flat=True))
+    if owned:
+        findings.refuse("__all__", f"{scope} owns models: {listed(owned)}. Give them to other scopes first.")
+
+
 @delete_rule_for(LanguageModel)
 def refuse_with_replicas(model: LanguageModel, findings: Findings) -> None:
     running = present(model=model).count()
     if running:
-        findings.refuse("__all__", f"{running} replicas of {model} run: set max_replicas to 0 and wait until they are gone.")
+        findings.refuse("__all__", f"Replicas of {model} run ({running}): set max_replicas to 0 and wait until they are gone.")
 
 
 @delete_rule_for(Profile)
 def refuse_profile_with_replicas(profile: Profile, findings: Findings) -> None:
     running = present(profile=profile).count()
     if running:
-        findings.refuse("__all__", f"{running} replicas of {profile} run: retire the profile and wait until they are gone.")
+        findings.refuse("__all__", f"Replicas of {profile} run ({running}): retire the profile and wait until they are gone.")
 
 
 @delete_rule_for(Pool)
 def refuse_pool_in_use(pool: Pool, findings: Findings) -> None:
     running = present(pool=pool).count()
     if running:
-        findings.refuse("__all__", f"{running} replicas run in {pool}: set max_replicas of its models to 0 and wait.")
+        findings.refuse("__all__", f"Replicas run in {pool} ({running}): set max_replicas of its models to 0 and wait.")
 
 
 @delete_rule_for(Node)

@@ -148,7 +148,7 @@ def test_a_scope_with_children_is_not_deleted_and_they_are_named(alice: User) ->
 def test_a_scope_with_models_is_not_deleted_and_they_are_named(alice: User) -> None:
     org = make_scope("org")
     make_model("llama", scope=org)
-    with pytest.raises(ValidationError, match="still needed by llama"):
+    with pytest.raises(ValidationError, match="org owns models: llama"):
         scope_delete(org, actor=alice)
     assert Scope.objects.filter(name="org").exists()
 

@@ -1,0 +1,363 @@
+"""The admin lets admins edit and operators look, asks why, shows refusals at their field, and never writes over an edit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from knox.models import AuthToken
+
+from capacity.tests.factories import make_model, make_pool, make_scope
+from quotas import services
+from quotas.models import CapacityQuota, Membership, Pool, Scope, ScopeEdge, User
+from quotas.tests.admin_pages import add_page_of, errors_of, form_data, list_of, page_of
+
+pytestmark = pytest.mark.django_db
+HOSTILE = '"><img src=x onerror=alert(1)>'
+
+
+@pytest.fixture
+def root(client: Client) -> User:
+    user = User.objects.create_superuser("root", password="a long password")
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def operator() -> User:
+    return User.objects.create_user("olga", is_operator=True)
+
+
+# --- who enters ---------------------------------------------------------------------------------------------------
+def test_a_stranger_signs_in_on_the_sites_own_page(client: Client) -> None:
+    response = client.get(reverse("admin:login"), {"next": "/admin/quotas/scope/"})
+    assert response.url == "/login/?next=%2Fadmin%2Fquotas%2Fscope%2F"
+    assert client.get("/admin/", follow=True).redirect_chain[-1] == ("/login/?next=%2Fadmin%2F", 302)
+
+
+@pytest.mark.parametrize("fields", [{}, {"is_staff": True}, {"is_service": True}])
+def test_someone_who_is_neither_operator_nor_admin_does_not_enter(client: Client, fields: dict[str, bool]) -> None:
+    client.force_login(User.objects.create_user("bob", **fields))
+    assert client.get("/admin/", follow=True).status_code == 403
+
+
+def test_an_operator_sees_quotas_and_cannot_edit_them(client: Client, operator: User) -> None:
+    team = make_scope("team")
+    client.force_login(operator)
+    assert client.get(list_of(Scope)).status_code == 200
+    assert client.get(page_of(team)).status_code == 200
+    assert client.post(page_of(team), {"name": "mine"}).status_code == 403
+    assert client.get(add_page_of(CapacityQuota)).status_code == 403
+    assert Scope.objects.get().name == "team"
+
+
+@pytest.mark.parametrize("kind", [User, Membership, AuthToken])
+def test_an_operator_sees_no_people_and_no_tokens(client: Client, operator: User, kind: Any) -> None:
+    client.force_login(operator)
+    assert client.get(list_of(kind)).status_code == 403
+
+
+def test_every_kind_of_row_has_a_list_and_a_form_that_open(client: Client, root: User) -> None:
+    for kind, row_admin in admin.site._registry.items():
+        assert client.get(list_of(kind), {"q": "a"}).status_code == 200, kind
+        if row_admin.has_add_permission(client.get("/admin/").wsgi_request):
+            assert client.get(add_page_of(kind)).status_code == 200, kind
+
+
+# --- scopes -------------------------------------------------------------------------------------------------------
+def test_an_unchanged_form_writes_no_history(client: Client, root: User) -> None:
+    org, pool = make_scope("org"), make_pool()
+    team = make_scope("team", org, funding=org)
+    CapacityQuota.objects.create(scope=team, pool=pool, target="sim", limit=4)
+    before = (services.revision(), Scope.history.count(), ScopeEdge.history.count(), CapacityQuota.history.count())
+    response = client.post(page_of(team), form_data(client.get(page_of(team))))
+    assert response.status_code == 302
+    after = (services.revision(), Scope.history.count(), ScopeEdge.history.count(), CapacityQuota.history.count())
+    assert after == before
+
+
+def test_an_edit_stands_in_the_history_with_its_reason(client: Client, root: User) -> None:
+    team = make_scope("team")
+    data = form_data(client.get(page_of(team))) | {"name": "crew", "reason": "they wanted it"}
+    assert client.post(page_of(team), data).status_code == 302
+    entry = team.history.first()
+    assert (entry.name, entry.history_user, entry.history_change_reason) == ("crew", root, "they wanted it")
+    assert "they wanted it" in client.get(page_of(team).replace("change", "history")).content.decode()
+
+
+def edges(*rows: dict[str, Any]) -> dict[str, Any]:
+    data: dict[str, Any] = {"quotas-TOTAL_FORMS": 0, "quotas-INITIAL_FORMS": 0}
+    data |= {"parent_edges-TOTAL_FORMS": len(rows), "parent_edges-INITIAL_FORMS": 0}
+    return data | {f"parent_edges-{number}-{key}": value for number, row in enumerate(rows) for key, value in row.items()}
+
+
+def test_a_new_scope_gets_its_parents_and_the_funding_one(client: Client, root: User) -> None:
+    a, b = make_scope("a"), make_scope("b")
+    data = {"name": "team"} | edges({"parent": a.pk}, {"parent": b.pk, "is_funding": "on"})
+    assert client.post(add_page_of(Scope), data).status_code == 302
+    rows = Scope.objects.get(name="team").parent_edges.values_list("parent__name", "is_funding")
+    assert list(rows) == [("a", False), ("b", True)]
+
+
+def test_a_cycle_is_an_error_of_the_form_that_names_the_path(client: Client, root: User) -> None:
+    org = make_scope("org")
+    team = make_scope("team", org)
+    data = form_data(client.get(page_of(org))) | edges({"parent": team.pk, "child": org.pk})
+    assert "cycle: org → team → org" in errors_of(client.post(page_of(org), data))
+    assert not org.parent_edges.exists()
+
+
+def test_two_funding_parents_are_an_error_of_the_form(client: Client, root: User) -> None:
+    rows = [{"parent": make_scope(name).pk, "is_funding": "on"} for name in "ab"]
+    assert "one funding parent: a and b" in errors_of(client.post(add_page_of(Scope), {"name": "team"} | edges(*rows)))
+
+
+def test_a_parent_named_twice_is_an_error_of_the_form(client: Client, root: User) -> None:
+    org = make_scope("org")
+    data = {"name": "team"} | edges({"parent": org.pk}, {"parent": org.pk})
+    assert "named twice" in errors_of(client.post(add_page_of(Scope), data))
+
+
+def test_the_funding_mark_moves_in_one_save(client: Client, root: User) -> None:
+    a, b = make_scope("a"), make_scope("b")
+    team = make_scope("team", a, b, funding=a)
+    data = form_data(client.get(page_of(team)))
+    del data["parent_edges-0-is_funding"]
+    data["parent_edges-1-is_funding"] = "on"
+    assert client.post(page_of(team), data).status_code == 302
+    assert team.parent_edges.get(is_funding=True).parent == b
+
+
+def test_a_stale_form_is_refused_and_says_who_came_first(client: Client, root: User, operator: User) -> None:
+    team = make_scope("team")
+    data = form_data(client.get(page_of(team))) | {"name": "crew"}
+    team.name = "squad"
+    services.scope_save(team, actor=operator)
+    said = errors_of(client.post(page_of(team), data))
+    assert "changed while you were editing it, last by olga" in said
+    assert Scope.objects.get().name == "squad"
+
+
+def test_an_edit_of_a_scopes_quota_makes_its_form_stale(client: Client, root: User) -> None:
+    team = make_scope("team")
+    data = form_data(client.get(page_of(team))) | {"name": "crew"}
+    services.quota_save(CapacityQuota(scope=team, pool=make_pool(), target="sim", limit=1), actor=None)
+    assert "changed while you were editing" in errors_of(client.post(page_of(team), data))
+
+
+def test_a_scope_with_children_is_not_deleted_and_the_page_says_why(client: Client, root: User) -> None:
+    org = make_scope("org")
+    make_scope("team", org)
+    url = page_of(org).replace("change", "delete")
+    assert "org has children: team" in client.get(url).content.decode()
+    assert client.post(url, {"post": "yes"}).status_code in (200, 302, 403)
+    assert Scope.objects.filter(name="org").exists()
+
+
+def test_a_scope_with_models_is_not_deleted_and_the_page_names_them(client: Client, root: User) -> None:
+    org = make_scope("org")
+    make_model("llama", scope=org)
+    url = page_of(org).replace("change", "delete")
+    for response in (client.get(url), client.post(url, {"post": "yes"}, follow=True)):
+        assert "org owns models: llama" in response.content.decode()
+    assert Scope.objects.filter(name="org").exists()
+
+
+def test_a_deletion_stands_in_the_history_with_its_reason(client: Client, root: User) -> None:
+    team = make_scope("team")
+    client.post(page_of(team).replace("change", "delete"), {"post": "yes", "reason": "customer left"})
+    entry = Scope.history.get(history_type="-")
+    assert (entry.history_user, entry.history_change_reason) == (root, "customer left")
+
+
+def bulk(kind: Any, rows: list[Any]) -> dict[str, Any]:
+    return {"action": "delete_selected", "_selected_action": [row.pk for row in rows], "post": "yes", "reason": "tidy"}
+
+
+def test_a_bulk_deletion_goes_through_the_services(client: Client, root: User) -> None:
+    rows = [make_scope() for _ in range(3)]
+    page = client.post(list_of(Scope), bulk(Scope, rows) | {"post": ""})
+    assert "<strong>3</strong> scopes" in page.content.decode()
+    client.post(list_of(Scope), bulk(Scope, rows))
+    assert not Scope.objects.exists()
+    assert set(Scope.history.filter(history_type="-").values_list("history_change_reason", flat=True)) == {"tidy"}
+
+
+def test_a_bulk_deletion_is_all_or_nothing(client: Client, root: User) -> None:
+    free, needed = make_scope("free"), make_scope("needed")
+    make_model("llama", scope=needed)
+    response = client.post(list_of(Scope), bulk(Scope, [free, needed]))
+    assert "needed owns models: llama" in response.content.decode()
+    assert Scope.objects.count() == 2
+
+
+def test_a_refusal_that_comes_only_while_rows_are_deleted_undoes_all(client: Client, root: User) -> None:
+    """A parent is free of children only after them: by name it is deleted first."""
+    a_parent = make_scope("a")
+    child = make_scope("b", a_parent)
+    others = [make_scope("c")]
+    response = client.post(list_of(Scope), bulk(Scope, [a_parent, child, *others]), follow=True)
+    assert "a has children: b" in response.content.decode()
+    assert Scope.objects.count() == 3
+
+
+# --- quotas -------------------------------------------------------------------------------------------------------
+def quota_data(pool: Pool, **fields: Any) -> dict[str, Any]:
+    return {"scope": make_scope().pk, "pool": pool.pk, "target": "sim", "weight": 1, "lend": "on"} | fields
+
+
+def test_a_limit_below_the_guarantee_is_shown_at_the_limit(client: Client, root: User) -> None:
+    response = client.post(add_page_of(CapacityQuota), quota_data(make_pool(), guarantee=8, limit=5))
+    assert response.context["adminform"].form.errors["limit"] == ["The limit is below the guarantee (limit 5, guarantee 8)."]
+
+
+@pytest.mark.parametrize("value", ["-1", "1.5", "1000000000001", "many"])
+def test_what_is_no_whole_number_is_shown_at_its_field(client: Client, root: User, value: str) -> None:
+    response = client.post(add_page_of(CapacityQuota), quota_data(make_pool(), limit=value))
+    assert list(response.context["adminform"].form.errors) == ["limit"]
+
+
+def test_an_unknown_model_is_shown_at_the_target(client: Client, root: User) -> None:
+    response = client.post(add_page_of(CapacityQuota), quota_data(make_pool(), target="model:none", limit=1))
+    assert "has no model “none”" in response.context["adminform"].form.errors["target"][0]
+
+
+def test_a_warning_is_said_after_the_save(client: Client, root: User) -> None:
+    response = client.post(add_page_of(CapacityQuota), quota_data(make_pool(), guarantee=8), follow=True)
+    assert "the guarantee is for nothing yet" in response.content.decode()
+    assert CapacityQuota.objects.get().guarantee == 8
+
+
+# --- lists --------------------------------------------------------------------------------------------------------
+def fill(number: int) -> None:
+    pool = make_pool()
+    for _ in range(number):
+        team = make_scope(None, make_scope())
+        CapacityQuota.objects.create(scope=team, pool=pool, target="sim", limit=4)
+        Membership.objects.create(user=User.objects.create_user(team.name), scope=team)
+
+
+@pytest.mark.parametrize("kind", [Scope, ScopeEdge, CapacityQuota, Membership, User])
+def test_a_list_of_50_rows_takes_as_many_queries_as_one_of_5(
+    client: Client, root: User, kind: Any, django_assert_max_num_queries: Any
+) -> None:
+    fill(5)
+    client.get(list_of(kind))
+    with django_assert_max_num_queries(1000) as few:
+        client.get(list_of(kind))
+    fill(50)
+    with django_assert_max_num_queries(len(few)):
+        assert client.get(list_of(kind)).status_code == 200
+
+
+def test_a_scope_with_50_quotas_takes_as_many_queries_as_one_with_5(
+    client: Client, root: User, django_assert_max_num_queries: Any
+) -> None:
+    team, pool = make_scope(None, make_scope()), make_pool()
+    CapacityQuota.objects.bulk_create(CapacityQuota(scope=team, pool=pool, target=f"c{n}") for n in range(5))
+    client.get(page_of(team))
+    with django_assert_max_num_queries(1000) as few:
+        client.get(page_of(team))
+    CapacityQuota.objects.bulk_create(CapacityQuota(scope=team, pool=pool, target=f"d{n}") for n in range(45))
+    # the choice of a pool is drawn once a row, by primary key
+    with django_assert_max_num_queries(len(few) + 45):
+        assert client.get(page_of(team)).status_code == 200
+
+
+def test_a_hostile_name_is_text_everywhere(client: Client, root: User) -> None:
+    bad = make_scope(HOSTILE)
+    make_scope("child", bad)
+    pages = [
+        list_of(Scope),
+        page_of(bad),
+        page_of(bad).replace("change", "history"),
+        page_of(bad).replace("change", "delete"),
+        list_of(ScopeEdge),
+    ]
+    for url in pages:
+        text = client.get(url).content.decode()
+        assert "<img src=x" not in text, url
+        assert "onerror" in text, url
+
+
+# --- people -------------------------------------------------------------------------------------------------------
+def test_a_service_account_has_no_password(client: Client, root: User) -> None:
+    data = {"username": "gateway", "is_service": "on", "usable_password": "true", "password1": "p4ssw0rd-long"}
+    data |= {"password2": "p4ssw0rd-long", "memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0}
+    assert client.post(add_page_of(User), data).status_code == 302
+    assert not User.objects.get(username="gateway").has_usable_password()
+
+
+def test_the_last_admin_stays_one(client: Client, root: User) -> None:
+    data = form_data(client.get(page_of(root)))
+    del data["is_superuser"]
+    response = client.post(page_of(root), data)
+    assert "last admin" in response.context["adminform"].form.errors["is_superuser"][0]
+    url = page_of(root).replace("change", "delete")
+    assert "last admin" in client.get(url).content.decode()
+
+
+def test_a_person_is_made_an_operator_and_a_member(client: Client, root: User) -> None:
+    bob, team = User.objects.create_user("bob"), make_scope("team")
+    data = form_data(client.get(page_of(bob))) | {"is_operator": "on", "memberships-TOTAL_FORMS": 1}
+    data |= {"memberships-0-scope": team.pk, "memberships-0-role": "manager", "memberships-0-user": bob.pk}
+    assert client.post(page_of(bob), data).status_code == 302
+    bob.refresh_from_db()
+    assert (bob.is_operator, bob.memberships.get().role) == (True, "manager")
+    assert Membership.history.get().history_user == root
+
+
+def test_a_stale_form_of_a_person_is_refused(client: Client, root: User) -> None:
+    bob = User.objects.create_user("bob")
+    data = form_data(client.get(page_of(bob))) | {"first_name": "Bob"}
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    assert "changed while you were editing" in errors_of(client.post(page_of(bob), data))
+
+
+def test_a_password_is_changed_on_a_form_of_its_own(client: Client, root: User) -> None:
+    bob = User.objects.create_user("bob", password="an old password")
+    url = reverse("admin:auth_user_password_change", args=[bob.pk])
+    data = {"password1": "a n3w password", "password2": "a n3w password", "usable_password": "true"}
+    assert client.post(url, data).status_code == 302
+    bob.refresh_from_db()
+    assert bob.check_password("a n3w password")
+
+
+# --- tokens -------------------------------------------------------------------------------------------------------
+def test_a_token_is_printed_once_and_stored_as_a_hash(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("token_create", "gateway", service=True, days=7)
+    token = capsys.readouterr().out.strip()
+    row = AuthToken.objects.get()
+    assert token not in (row.digest, row.token_key)
+    assert timedelta(days=6) < row.expiry - row.created < timedelta(days=8)
+    assert User.objects.get(username="gateway").is_service
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nobody"], "There is no user nobody"),
+        (["bob", "--service"], "bob is a person"),
+        (["bob", "--days", "0"], "lasts 1 to 366 days"),
+    ],
+)
+def test_a_token_that_cannot_be_made_says_why(arguments: list[str], said: str) -> None:
+    User.objects.create_user("bob")
+    with pytest.raises(CommandError, match=said):
+        call_command("token_create", *arguments)
+    assert not AuthToken.objects.exists()
+
+
+def test_the_admin_shows_no_token(client: Client, root: User) -> None:
+    token = services.token_create(root, days=1)
+    row = AuthToken.objects.get()
+    for url in (list_of(AuthToken), page_of(row)):
+        text = client.get(url).content.decode()
+        assert token not in text
+        assert row.digest not in text.replace(page_of(row), "").replace(row.pk, "")
+    assert client.get(add_page_of(AuthToken)).status_code == 403
