@@ -26,10 +26,10 @@ from capacity.models import (
     Sample,
     Slo,
 )
+from capacity.tests.admin_pages import add_page_of, errors_of, form_data, list_of, page_of
 from capacity.tests.factories import make_measurement, make_model, make_node, make_pool, make_profile, make_scope
 from quotas import services
 from quotas.models import Pool, User
-from quotas.tests.admin_pages import add_page_of, errors_of, form_data, list_of, page_of
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

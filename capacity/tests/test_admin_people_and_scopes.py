@@ -12,10 +12,10 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
+from capacity.tests.admin_pages import add_page_of, errors_of, form_data, list_of, page_of
 from capacity.tests.factories import make_model, make_pool, make_scope
 from quotas import services
 from quotas.models import CapacityQuota, Membership, Pool, Scope, ScopeEdge, User
-from quotas.tests.admin_pages import add_page_of, errors_of, form_data, list_of, page_of
 
 pytestmark = pytest.mark.django_db
 HOSTILE = '"><img src=x onerror=alert(1)>'
