@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from . import bulk
 from .models import Action, Node, Replica
 from .observe import Gone, NodeSight, Present
 from .rows import NodeRow, ReplicaRow
@@ -14,8 +15,6 @@ from .snapshot import Built
 if TYPE_CHECKING:
     from .record import Turn
 
-BATCH = 500
-NODE_SEEN_EVERY = timedelta(seconds=60)
 OPEN = (Action.State.PENDING, Action.State.SENT)
 
 
@@ -35,7 +34,7 @@ def write_gone(built: Built, gone: Sequence[Gone], now: datetime) -> set[str]:
         rows.append(
             Replica(pk=row.id, state=Replica.State.GONE, since=now, gone_at=now, intent="", message=ended.message[:2000], url="")
         )
-    Replica.objects.bulk_update(rows, ["state", "since", "gone_at", "intent", "message", "url"], batch_size=BATCH)
+    bulk.update(rows, ["state", "since", "gone_at", "intent", "message", "url"])
     if rows:
         resolve_gone(gone, now)
     return {built.rows.replicas[ended.name].model for ended in gone}
@@ -72,8 +71,7 @@ def write_present(built: Built, turn: Turn) -> set[str]:
             confirmed.append((row.name, row.intent))
         if present.state == "ready" and row.state != "ready":
             touched.add(row.model)
-    fields = ["state", "since", "url", "devices", "intent", "ready_at", "seen_at"]
-    Replica.objects.bulk_update(changed, fields, batch_size=BATCH)
+    bulk.update(changed, ["state", "since", "url", "devices", "intent", "ready_at", "seen_at"])
     adopt(built, adopted, turn)
     resolve_seen(confirmed, turn.now)
     return touched
@@ -140,18 +138,17 @@ def adopt(built: Built, replicas: list[Present], turn: Turn) -> None:
 
 
 def write_nodes(built: Built, now: datetime) -> None:
-    """What nodes offer, where it changed; when they last reported, once a minute."""
+    """What nodes offer and when they last reported: pages call a node silent by what stands here."""
     assert built.observed is not None
     changed = [
         Node(pk=row.id, resources=dict(sight.resources), foreign=dict(sight.foreign), reported_at=sight.reported_at)
         for name, row in built.rows.nodes.items()
         if is_news(row, sight := built.observed.nodes[name])
     ]
-    Node.objects.bulk_update(changed, ["resources", "foreign", "reported_at"], batch_size=BATCH)
+    bulk.update(changed, ["resources", "foreign", "reported_at"])
 
 
 def is_news(row: NodeRow, sight: NodeSight) -> bool:
-    if sight.reported_at is None:
-        return False
-    before = row.known.reported_at
-    return before is None or sight.reported_at - before >= NODE_SEEN_EVERY or dict(sight.resources) != dict(row.known.resources)
+    return sight.reported_at is not None and (
+        sight.reported_at != row.known.reported_at or dict(sight.resources) != dict(row.known.resources)
+    )

@@ -19,7 +19,6 @@ from redis.exceptions import RedisError
 from quotas.domain.last_good import LastGood
 from quotas.domain.policy import QuotaPolicy, build_policy
 from quotas.domain.types import Quota, Scope
-from quotas.models import CapacityQuota
 from quotas.models import Scope as ScopeRow
 
 from .domain.types import Measurement
@@ -59,31 +58,50 @@ class Measurements:
 
 
 def load_policies(held: Policies | None) -> Policies:
-    """All scopes and quotas, in two queries. The value held so far where nothing changed, so that what was built stays."""
-    parents: dict[str, list[str]] = {}
+    """All scopes and quotas, in one query: a row for each parent of a scope with each of its quotas.
+
+    The value held so far where nothing changed, so that what was built stays."""
+    parents: dict[str, dict[str, None]] = {}
     funding: dict[str, str] = {}
-    edges = ScopeRow.objects.order_by("name", "parent_edges__position", "parent_edges__id")
-    for name, parent, is_funding in edges.values_list("name", "parent_edges__parent__name", "parent_edges__is_funding"):
-        above = parents.setdefault(name, [])
+    quotas: dict[int, tuple[str, Quota]] = {}
+    edge = ("name", "parent_edges__parent__name", "parent_edges__is_funding")
+    rows = ScopeRow.objects.order_by("name", "parent_edges__position", "parent_edges__id", "quotas__id")
+    for name, parent, is_funding, quota_id, *quota in rows.values_list(*edge, *QUOTA_FIELDS):
+        above = parents.setdefault(name, {})
         if parent is not None:
-            above.append(parent)
+            above[parent] = None
         if is_funding:
             funding[name] = parent
+        if quota_id is not None and quota_id not in quotas:
+            quotas[quota_id] = quota[0], quota_of(name, *quota[1:])
     scopes = tuple(Scope(name=n, parents=tuple(above), funding_parent=funding.get(n)) for n, above in parents.items())
-    fresh = Policies(scopes, load_quotas())
+    fresh = Policies(scopes, by_pool(quotas.values()))
     return held if held == fresh else fresh
 
 
-def load_quotas() -> dict[str, tuple[Quota, ...]]:
-    quotas: dict[str, list[Quota]] = defaultdict(list)
-    fields = ("pool__name", "scope__name", "target", "guarantee", "limit", "weight", "lend", "lowered_at")
-    for pool, scope, target, guarantee, limit, weight, lend, lowered_at in CapacityQuota.objects.order_by("id").values_list(
-        *fields
-    ):
-        quotas[pool].append(
-            Quota(scope=scope, target=target, guarantee=guarantee, limit=limit, weight=weight, lend=lend, lowered_at=lowered_at)
-        )
-    return {pool: tuple(rows) for pool, rows in quotas.items()}
+QUOTA_FIELDS = (
+    "quotas__id",
+    "quotas__pool__name",
+    "quotas__target",
+    "quotas__guarantee",
+    "quotas__limit",
+    "quotas__weight",
+    "quotas__lend",
+    "quotas__lowered_at",
+)
+
+
+def quota_of(
+    scope: str, target: str, guarantee: int | None, limit: int | None, weight: int, lend: bool, lowered_at: datetime | None
+) -> Quota:
+    return Quota(scope=scope, target=target, guarantee=guarantee, limit=limit, weight=weight, lend=lend, lowered_at=lowered_at)
+
+
+def by_pool(quotas: Iterable[tuple[str, Quota]]) -> dict[str, tuple[Quota, ...]]:
+    pools: dict[str, list[Quota]] = defaultdict(list)
+    for pool, quota in quotas:
+        pools[pool].append(quota)
+    return {pool: tuple(rows) for pool, rows in pools.items()}
 
 
 def load_measurements(_held: Measurements | None) -> Measurements:

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
-from . import backoff
+from . import backoff, bulk
 from . import lease as leases
 from .backoff import Failure
 from .changes import write_fleet_changes
@@ -24,8 +24,6 @@ from .models import Action, Decision, LanguageModel, Lease, Pass, Replica, Sampl
 from .rows import DecisionRow, ModelRow
 from .samples import pack
 from .snapshot import Built
-
-BATCH = 500
 
 
 class LeaseLost(Exception):
@@ -99,9 +97,14 @@ def write_decisions(turn: Turn, built: Built, plan: Plan) -> Mapping[str, int]:
             fresh.append(new)
     if kept:
         Decision.objects.filter(pk__in=kept.values()).update(seen_until=turn.now)
-    Decision.objects.bulk_create(fresh, batch_size=BATCH)
-    names = {row.id: name for name, row in built.rows.models.items()}
-    return {**kept, **{names[row.model_id]: row.pk for row in fresh}}
+    return {**kept, **insert_decisions(turn, fresh)}
+
+
+def insert_decisions(turn: Turn, fresh: list[Decision]) -> dict[str, int]:
+    """Model → id of its row. The lease lets each generation write once, so that its rows are found by it."""
+    bulk.insert(fresh)
+    written = Decision.objects.filter(pool_id=turn.lease.pool_id, seen_until=turn.now, generation=turn.generation, at=turn.now)
+    return dict(written.order_by().values_list("model__name", "pk")) if fresh else {}
 
 
 def new_decision(turn: Turn, row: ModelRow, planned: PlannedDecision, *, is_advice: bool) -> Decision:
@@ -152,8 +155,8 @@ def write_actions(turn: Turn, built: Built, plan: Plan, decisions: Mapping[str, 
         actions.append(new_action(turn, row, planned, name, decisions[planned.model]))
         if planned.op == "start" and not planned.advice:
             starts.append(new_replica(turn, built, planned, name))
-    Replica.objects.bulk_create(starts, batch_size=BATCH)
-    Action.objects.bulk_create(actions, batch_size=BATCH)
+    bulk.insert(starts)
+    bulk.insert(actions)
     write_intents(turn, [action for action in actions if action.state == Action.State.PENDING and action.op != "start"])
     return actions
 
@@ -237,7 +240,7 @@ def write_models(turn: Turn, built: Built, plan: Plan, decisions: Mapping[str, i
         before = (row.last_change_at, row.short_since, row.decision.id if row.decision else None)
         if tuple(values.values()) != before:
             changed.append(LanguageModel(pk=row.id, **values))
-    LanguageModel.objects.bulk_update(changed, ["last_change_at", "short_since", "last_decision"], batch_size=BATCH)
+    bulk.update(changed, ["last_change_at", "short_since", "last_decision"])
 
 
 SHORT = frozenset({"no_room", "at_limit", "guarantee_reserved", "awaiting_reclaim", "policy_unavailable", "room_unknown"})
@@ -264,7 +267,7 @@ def write_samples(turn: Turn, built: Built, plan: Plan) -> None:
         sample(turn, built, planned, by_model[planned.model], states[planned.model], measured, held[planned.model])
         for planned in plan.decisions
     ]
-    Sample.objects.bulk_create(samples, batch_size=BATCH)
+    bulk.insert(samples)
 
 
 def sample(

@@ -7,13 +7,14 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, Q
+from django.db.models import Case, Count, Max, Value, When
 
 from ..domain.types import Settings
-from ..models import LanguageModel, Node, PoolSettings, Replica, Sample
+from ..models import LanguageModel, Node, PoolSettings, Sample
 from ..observe import KnownNode, Patience
 from .faults import fraction, invalid, node_fault, own_fraction, profile_fault
-from .types import BackoffRow, DecisionRow, ModelRow, NodeRow, Problem, ProfileRow, ReplicaRow, Rows
+from .replicas import load_replicas
+from .types import BackoffRow, DecisionRow, ModelRow, NodeRow, Problem, ProfileRow, Rows
 
 
 def load(pool_id: int, settings: PoolSettings, now: datetime) -> Rows:
@@ -25,7 +26,7 @@ def load(pool_id: int, settings: PoolSettings, now: datetime) -> Rows:
         nodes=nodes,
         models=models,
         profiles=profiles,
-        replicas=load_replicas(pool_id),
+        replicas=load_replicas(pool_id, profiles),
         backoffs=backoffs,
         problems=tuple(problems),
     )
@@ -97,32 +98,29 @@ def load_models(
     return models, profiles
 
 
-Peaks = Mapping[tuple[int, int | None], tuple[int | None, int]]
+Peaks = Mapping[int, tuple[int | None, int]]
 
 
 def window_peaks(pool_id: int, windows: set[int | None], default_seconds: int, now: datetime) -> Peaks:
-    """(model, its own window) → the highest demand of that window, and how many passes in it had no bound. One query."""
+    """Model → the highest demand of its own window, and how many passes in it had no bound. One query."""
     starts = {
-        seconds: now - timedelta(seconds=min(default_seconds if seconds is None else seconds, 10**8)) for seconds in windows
+        seconds: now - timedelta(seconds=min(default_seconds if seconds is None else seconds, 10**8))
+        for seconds in {None, *windows}
     }
-    if not starts:
-        return {}
-    numbered = list(starts.items())
-    columns: dict[str, Any] = {}
-    for number, (_, start) in enumerate(numbered):
-        columns[f"peak_{number}"] = Max("demand_high", filter=Q(at__gte=start))
-        columns[f"unknown_{number}"] = Count("id", filter=Q(at__gte=start, demand_high__isnull=True))
-    rows = Sample.objects.filter(model__pool_id=pool_id, at__gte=min(starts.values())).order_by().values_list("model_id")
-    peaks = {}
-    for model_id, *values in rows.annotate(**columns):
-        for number, (seconds, _) in enumerate(numbered):
-            peaks[model_id, seconds] = (values[2 * number], values[2 * number + 1])
-    return peaks
+    inside = Sample.objects.filter(model__pool_id=pool_id, at__gte=min(starts.values())).order_by()
+    own = [
+        When(model__down_window_seconds=seconds, then=Value(start)) for seconds, start in starts.items() if seconds is not None
+    ]
+    if own:
+        inside = inside.filter(at__gte=Case(*own, default=Value(starts[None])))
+    # a count of what is there costs a count of the rows, one of what is missing a test of each
+    rows = inside.values_list("model_id").annotate(Max("demand_high"), passes=Count("*"), known=Count("demand_high"))
+    return {model_id: (peak, passes - known) for model_id, peak, passes, known in rows}
 
 
 def model_row(row: Sequence[Any], peaks: Peaks, problems: list[Problem]) -> ModelRow:
     values = dict(zip(MODEL_FIELDS, row[: len(MODEL_FIELDS)], strict=True))
-    peak, unknown = peaks.get((values["id"], values["down_window_seconds"]), (None, 0))
+    peak, unknown = peaks.get(values["id"], (None, 0))
     decision = dict(zip(DECISION_FIELDS, row[len(MODEL_FIELDS) :], strict=True))
     fraction = own_fraction(values, problems)
     return ModelRow(
@@ -156,54 +154,6 @@ def profile_row(model: str, row: Sequence[Any], problems: list[Problem]) -> Prof
         problems.append(invalid(f"profile:{model} · {found.name}", fault))
         return replace(found, state="no_new", selector={}, units=max(1, found.units), hosts=max(1, found.hosts))
     return found
-
-
-REPLICA_FIELDS = (
-    "id",
-    "name",
-    "model__name",
-    "profile__name",
-    "nodes",
-    "state",
-    "since",
-    "url",
-    "removable",
-    "drained_for",
-    "drain_reason",
-    "intent",
-    "intent_at",
-    "ready_at",
-    "seen_at",
-)
-
-
-def load_replicas(pool_id: int) -> dict[str, ReplicaRow]:
-    """Those that are not gone."""
-    present = Replica.objects.filter(pool_id=pool_id, gone_at__isnull=True).order_by()
-    rows = (replica_row(row) for row in present.values_list(*REPLICA_FIELDS).iterator(5000))
-    return {row.name: row for row in rows}
-
-
-def replica_row(row: Sequence[Any]) -> ReplicaRow:
-    id_, name, model, profile, nodes, state, since, url, removable, *rest = row
-    drained_for, drain_reason, intent, intent_at, ready_at, seen_at = rest
-    return ReplicaRow(
-        id=id_,
-        name=name,
-        model=model,
-        profile=profile,
-        nodes=tuple(nodes),
-        state=state,
-        since=since,
-        url=url,
-        removable=removable,
-        drained_for=drained_for,
-        drain_reason=drain_reason,
-        intent=intent,
-        intent_at=intent_at,
-        ready_at=ready_at,
-        seen_at=seen_at,
-    )
 
 
 def domain_settings(settings: PoolSettings, problems: list[Problem]) -> Settings:

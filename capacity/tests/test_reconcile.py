@@ -389,3 +389,43 @@ def test_a_quiet_pass_asks_the_same_number_of_queries_whatever_the_size(django_a
     with django_assert_max_num_queries(12 + 2):
         reconcile.run_pass(fleet.deps, lease, fleet.fake.now())
 
+
+def queries_of_a_pass(fleet: Fleet) -> int:
+    """With both views read anew."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    fleet.fake.advance(15)
+    fleet.deps.policies.expire()
+    fleet.deps.measurements.expire()
+    lease = fleet.lease
+    with CaptureQueriesContext(connection) as asked:
+        assert reconcile.run_pass(fleet.deps, lease, fleet.fake.now()).outcome == "done"
+    return len(asked)
+
+
+def test_passes_that_start_that_see_ready_and_that_hold_ask_no_more_queries_for_many_models_than_for_one():
+    from capacity.tests.factories import make_measurement, make_model, make_profile
+
+    fleet = Fleet(units=200, min_replicas=1)
+    for_one = [queries_of_a_pass(fleet) for _ in range(4)]
+    for _ in range(150):
+        make_measurement(make_profile(make_model(pool=fleet.pool, min_replicas=1), template="simulator"))
+    for_many = [queries_of_a_pass(fleet) for _ in range(4)]
+    assert Replica.objects.filter(state="ready").count() == 151
+    # the one model that held all the while has its decision's `seen_until` moved in each of the later passes
+    assert all(many <= one + 1 for one, many in zip(for_one, for_many, strict=True))
+
+
+@pytest.mark.parametrize(("pools", "own"), [(300, 45), (30, 45)])
+def test_each_models_own_window_is_looked_back_on(pools, own):
+    fleet = Fleet(min_replicas=1, settings={"down_window_seconds": pools}, down_window_seconds=own)
+    fleet.a_pass()
+    fleet.passes(1)
+    fleet.share(21)
+    fleet.passes(2)
+    fleet.share(0)
+    fleet.passes(3)
+    assert len(fleet.names("ready")) == 3
+    fleet.passes(3)
+    assert len(fleet.names("ready")) < 3

