@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.actions import delete_selected
 from django.core.exceptions import ValidationError
@@ -21,7 +22,7 @@ from .services.rows import LONGEST_REASON
 AT_MOST_NAMED = 50
 """Rows of a deletion that its page names."""
 
-JSON_AS_TYPED = {models.JSONField: {"form_class": PlainJson}}
+JSON_AS_TYPED = {models.JSONField: {"form_class": PlainJson, "widget": forms.Textarea(attrs={"rows": 3, "cols": 60})}}
 
 
 class OperatorsEdit:
@@ -204,7 +205,6 @@ class CatalogueAdmin(ServiceWrites, BoundedList, SimpleHistoryAdmin):
     form = CatalogueForm
     formfield_overrides = JSON_AS_TYPED
     actions = ["delete_selected"]
-    history_list_display = ["history_change_reason"]
     closing_fields: Sequence[str] = ("reason", "version")
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:

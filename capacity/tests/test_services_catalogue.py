@@ -1,19 +1,17 @@
-"""What may be edited while things run, what becomes of typed numbers, and what is warned of."""
+"""Edits of pools, models and profiles: what they write, what they may change while things run, and what is warned of."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection, transaction
 
-from capacity.models import LanguageModel, Lease, Measurement, Node, PoolSettings, Profile, Replica, Slo
-from capacity.services import delete, model_mode, model_wake, node_cordon, pool_create, save, version_of
+from capacity.models import LanguageModel, Lease, Measurement, Profile, Replica
+from capacity.services import delete, model_mode, model_wake, pool_create, save, version_of
 from capacity.tests.factories import make_measurement, make_model, make_node, make_pool, make_profile, make_scope
-from quotas.models import CapacityQuota, Pool, User
+from quotas.models import CapacityQuota, User
 from quotas.services import revision
 
 pytestmark = pytest.mark.django_db
@@ -232,133 +230,3 @@ def test_a_profile_with_running_replicas_is_not_deleted() -> None:
     run(profile)
     with pytest.raises(ValidationError, match="retire the profile"):
         delete(profile, actor=None)
-
-
-# --- measurements -------------------------------------------------------------------------------------------------
-def typed(**fields: Any) -> Measurement:
-    return Measurement(profile=make_profile(), max_concurrency=10, tokens_per_second=Decimal(100), **fields)
-
-
-@pytest.mark.parametrize("evidence", [{}, {"stages": []}, {"stages": "many"}, {"engine": "vLLM"}])
-def test_a_measurement_without_stages_is_assumed_whatever_was_asked(evidence: Any) -> None:
-    measurement = typed(status="current", evidence=evidence)
-    assert "stored as assumed" in save(measurement, actor=None)[0]
-    measurement.refresh_from_db()
-    assert measurement.status == "assumed"
-
-
-def test_a_measurement_with_stages_keeps_its_status() -> None:
-    measurement = typed(status="current", evidence=STAGES)
-    assert save(measurement, actor=None) == []
-    assert measurement.status == "current"
-
-
-def test_other_numbers_than_the_sweep_gave_are_assumed() -> None:
-    measurement = make_measurement(evidence=STAGES)
-    measurement.max_concurrency = 1000
-    save(measurement, actor=None)
-    assert measurement.status == "assumed"
-
-
-def test_an_outdated_measurement_is_accepted_only_with_a_reason() -> None:
-    measurement = make_measurement(evidence=STAGES, status="stale")
-    measurement.status = "current"
-    assert list(refusals(measurement)) == ["status"]
-    save(measurement, actor=None, reason="same engine, new name")
-    assert Measurement.objects.get().status == "current"
-
-
-def test_a_measurement_stays_with_its_profile() -> None:
-    measurement = make_measurement(evidence=STAGES)
-    measurement.profile = make_profile()
-    assert list(refusals(measurement)) == ["profile"]
-
-
-def test_a_measurement_raises_the_revision() -> None:
-    measurement = typed()
-    before = revision()
-    save(measurement, actor=None)
-    assert revision() > before
-
-
-# --- nodes and the rest -------------------------------------------------------------------------------------------
-def test_a_cordon_is_written_with_who_and_why(alice: User) -> None:
-    node = make_node()
-    node_cordon(node, False, actor=alice, reason="new memory")
-    entry = node.history.first()
-    assert (entry.schedulable, entry.history_user, entry.history_change_reason) == (False, alice, "new memory")
-
-
-def test_typed_resources_never_write_over_what_the_host_reports() -> None:
-    node = make_node(resources={"sim": 8}, reported_at=NOW)
-    node.resources = {"sim": 800}
-    assert "reports its own resources" in save(node, actor=None)[0]
-    node.refresh_from_db()
-    assert node.resources == {"sim": 8}
-
-
-def test_typed_resources_stand_in_where_nothing_reports() -> None:
-    node = make_node(resources={})
-    node.resources = {"gpu/h100": 4}
-    save(node, actor=None)
-    node.refresh_from_db()
-    assert node.resources == {"gpu/h100": 4}
-
-
-@pytest.mark.parametrize("resources", [[], {"GPU": 1}, {"gpu": -1}, {"gpu": 1.5}, {"gpu": True}, {"gpu": 10**12 + 1}])
-def test_resources_that_are_no_classes_with_whole_units_are_refused(resources: Any) -> None:
-    found = refusals(Node(name="n", pool=make_pool(), resources=resources))
-    assert list(found) == ["resources"]
-
-
-@pytest.mark.parametrize("field", ["name", "pool"])
-def test_a_node_with_replicas_keeps_its_name_and_pool(field: str) -> None:
-    profile = make_profile()
-    node = make_node(pool=profile.model.pool)
-    run(profile, nodes=[node.name])
-    setattr(node, field, "renamed" if field == "name" else make_pool())
-    assert list(refusals(node)) == [field]
-
-
-def test_a_node_with_replicas_is_not_deleted() -> None:
-    profile = make_profile()
-    node = make_node(pool=profile.model.pool)
-    run(profile, nodes=[node.name])
-    with pytest.raises(ValidationError, match="cordon it"):
-        delete(node, actor=None)
-
-
-def test_a_pool_with_replicas_is_not_deleted() -> None:
-    profile = make_profile()
-    run(profile)
-    with pytest.raises(ValidationError, match="Replicas run in"):
-        delete(profile.model.pool, actor=None)
-    assert Pool.objects.filter(pk=profile.model.pool_id).exists()
-
-
-def test_an_slo_is_written_and_deleted_with_history(alice: User) -> None:
-    slo = Slo(name="chat", ttft_percentile=95, ttft_ms=500)
-    save(slo, actor=alice, reason="new")
-    delete(slo, actor=alice, reason="old")
-    assert list(Slo.history.order_by("history_id").values_list("history_type", "history_change_reason")) == [
-        ("+", "new"),
-        ("-", "old"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "column", "value"),
-    [
-        (PoolSettings, "wake_seconds", 10**6),
-        (PoolSettings, "node_silent_seconds", 10**6),
-        (LanguageModel, "max_replicas", 0),
-        (Profile, "units", 0),
-        (Profile, "hosts", 0),
-        (Measurement, "max_concurrency", -1),
-        (Measurement, "tokens_per_second", -1),
-    ],
-)
-def test_the_database_refuses_what_the_form_refuses(kind: Any, column: str, value: int) -> None:
-    make_measurement()
-    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {kind._meta.db_table} SET {column} = %s", [value])
