@@ -45,11 +45,12 @@ def resolve_gone(gone: Sequence[Gone], now: datetime) -> None:
     unresolved = Action.objects.filter(state__in=OPEN)
     names = [ended.name for ended in gone]
     unresolved.filter(replica_name__in=names, op__in=["drain", "cancel"]).update(state=Action.State.DONE, resolved_at=now)
-    for ended in gone:
-        if ended.failed_start:
-            unresolved.filter(replica_name=ended.name).update(
-                state=Action.State.FAILED, resolved_at=now, message=ended.message[:2000]
-            )
+    words = {ended.name: ended.message[:2000] for ended in gone if ended.failed_start}
+    failed = [
+        Action(pk=pk, state=Action.State.FAILED, resolved_at=now, message=words[name])
+        for pk, name in unresolved.filter(replica_name__in=words).values_list("pk", "replica_name")
+    ]
+    bulk.update(failed, ["state", "resolved_at", "message"])
     unresolved.filter(replica_name__in=names).update(state=Action.State.DROPPED, resolved_at=now)
 
 
@@ -111,30 +112,54 @@ def updated(row: ReplicaRow, present: Present, now: datetime) -> Replica:
     )
 
 
+ADOPTED = (
+    "pool",
+    "model",
+    "profile",
+    "nodes",
+    "units",
+    "state",
+    "since",
+    "url",
+    "devices",
+    "generation",
+    "seen_at",
+    "ready_at",
+    "gone_at",
+    "intent",
+    "message",
+)
+
+
 def adopt(built: Built, replicas: list[Present], turn: Turn) -> None:
     """What runs and has no row: a restore lost it, or it was given up and came up after all. It is taken as it is."""
-    for present in replicas:
-        profile = built.rows.profiles[present.model, present.profile]
-        values = {
-            "pool_id": turn.lease.pool_id,
-            "model_id": built.rows.models[present.model].id,
-            "profile_id": profile.id,
-            "nodes": list(present.nodes),
-            "units": profile.units * profile.hosts,
-            "state": present.state,
-            "since": present.since,
-            "url": present.url,
-            "devices": list(present.devices),
-            "generation": present.generation,
-            "seen_at": turn.now,
-            "ready_at": present.since if present.state == "ready" else None,
-            "gone_at": None,
-            "intent": "",
-            "message": "",
-        }
-        Replica.objects.update_or_create(
-            name=present.name, defaults=values, create_defaults={**values, "created_at": present.since}
-        )
+    if not replicas:
+        return
+    had = dict(Replica.objects.filter(name__in=[present.name for present in replicas]).values_list("name", "pk"))
+    rows = [adopted(built, present, turn, had.get(present.name)) for present in replicas]
+    bulk.update([row for row in rows if row.pk is not None], ADOPTED)
+    bulk.insert([row for row in rows if row.pk is None])
+
+
+def adopted(built: Built, present: Present, turn: Turn, pk: int | None) -> Replica:
+    profile = built.rows.profiles[present.model, present.profile]
+    return Replica(
+        pk=pk,
+        name=present.name,
+        pool_id=turn.lease.pool_id,
+        model_id=built.rows.models[present.model].id,
+        profile_id=profile.id,
+        nodes=list(present.nodes),
+        units=profile.units * profile.hosts,
+        state=present.state,
+        since=present.since,
+        url=present.url,
+        devices=list(present.devices),
+        generation=present.generation,
+        seen_at=turn.now,
+        ready_at=present.since if present.state == "ready" else None,
+        created_at=present.since,
+    )
 
 
 def write_nodes(built: Built, now: datetime) -> None:
