@@ -14,6 +14,7 @@ from ..models import LanguageModel, Node, PoolSettings, Sample
 from ..observe import KnownNode, Patience
 from .faults import fraction, invalid, node_fault, own_fraction, profile_fault
 from .replicas import load_replicas
+from .texts import Json, columns
 from .types import BackoffRow, DecisionRow, ModelRow, NodeRow, Problem, ProfileRow, Rows
 
 
@@ -74,6 +75,13 @@ MODEL_FIELDS = (
 )
 NAME, WINDOW = MODEL_FIELDS.index("name"), MODEL_FIELDS.index("down_window_seconds")
 DECISION_FIELDS = ("id", "outcome", "reason", "count", "is_advice", "numbers", "limited_by")
+JSON_FIELDS = (
+    "served_names",
+    "last_decision__numbers",
+    "last_decision__limited_by",
+    "profiles__selector",
+    "profiles__parameters",
+)
 
 
 def load_models(
@@ -83,17 +91,18 @@ def load_models(
     decision = tuple(f"last_decision__{name}" for name in DECISION_FIELDS)
     profile = tuple(f"profiles__{name}" for name in PROFILE_FIELDS)
     joined = LanguageModel.objects.filter(pool_id=pool_id).order_by("name", "profiles__id")
-    found = list(joined.values_list(*MODEL_FIELDS, *decision, *profile))
+    found = list(columns(joined, (*MODEL_FIELDS, *decision, *profile), JSON_FIELDS))
     peaks = window_peaks(pool_id, {row[WINDOW] for row in found}, settings.down_window_seconds, now)
+    said = Json()
     models: dict[str, ModelRow] = {}
     profiles: dict[tuple[str, str], ProfileRow] = {}
     of_profile = len(MODEL_FIELDS) + len(DECISION_FIELDS)
     for row in found:
         name = row[NAME]
         if name not in models:
-            models[name] = model_row(row[:of_profile], peaks, problems)
+            models[name] = model_row(row[:of_profile], said, peaks, problems)
         if row[of_profile] is not None:
-            own = profile_row(name, row[of_profile:], problems)
+            own = profile_row(name, row[of_profile:], said, problems)
             profiles[name, own.name] = own
     return models, profiles
 
@@ -118,10 +127,10 @@ def window_peaks(pool_id: int, windows: set[int | None], default_seconds: int, n
     return {model_id: (peak, passes - known) for model_id, peak, passes, known in rows}
 
 
-def model_row(row: Sequence[Any], peaks: Peaks, problems: list[Problem]) -> ModelRow:
+def model_row(row: Sequence[Any], said: Json, peaks: Peaks, problems: list[Problem]) -> ModelRow:
     values = dict(zip(MODEL_FIELDS, row[: len(MODEL_FIELDS)], strict=True))
     peak, unknown = peaks.get(values["id"], (None, 0))
-    decision = dict(zip(DECISION_FIELDS, row[len(MODEL_FIELDS) :], strict=True))
+    values["served_names"] = said[values["served_names"]]
     fraction = own_fraction(values, problems)
     return ModelRow(
         **{key: value for key, value in values.items() if key not in {"scope__name", "scale_down_fraction"}},
@@ -129,8 +138,15 @@ def model_row(row: Sequence[Any], peaks: Peaks, problems: list[Problem]) -> Mode
         scale_down_fraction=fraction,
         demand_peak=peak,
         peak_unknown=bool(unknown),
-        decision=DecisionRow(**decision) if decision["id"] is not None else None,
+        decision=decision_row(row[len(MODEL_FIELDS) :], said),
     )
+
+
+def decision_row(row: Sequence[Any], said: Json) -> DecisionRow | None:
+    if row[0] is None:
+        return None
+    *plain, numbers, limited_by = row
+    return DecisionRow(**dict(zip(DECISION_FIELDS, (*plain, said[numbers], said[limited_by]), strict=True)))
 
 
 PROFILE_FIELDS = (
@@ -142,14 +158,15 @@ PROFILE_FIELDS = (
     "priority",
     "state",
     "start_timeout_seconds",
-    "selector",
     "template",
+    "selector",
     "parameters",
 )
 
 
-def profile_row(model: str, row: Sequence[Any], problems: list[Problem]) -> ProfileRow:
-    found = ProfileRow(model=model, **dict(zip(PROFILE_FIELDS, row, strict=True)))
+def profile_row(model: str, row: Sequence[Any], said: Json, problems: list[Problem]) -> ProfileRow:
+    *plain, selector, parameters = row
+    found = ProfileRow(model=model, **dict(zip(PROFILE_FIELDS, (*plain, said[selector], said[parameters]), strict=True)))
     if fault := profile_fault(found):
         problems.append(invalid(f"profile:{model} · {found.name}", fault))
         return replace(found, state="no_new", selector={}, units=max(1, found.units), hosts=max(1, found.hosts))
