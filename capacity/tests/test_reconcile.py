@@ -312,6 +312,7 @@ def test_crossed_bounds_in_the_database_are_named_and_hurt_no_other_model(monkey
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA ignore_check_constraints = 1")
         else:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             cursor.execute("ALTER TABLE capacity_languagemodel DROP CONSTRAINT model_max_covers_min")
         cursor.execute("UPDATE capacity_languagemodel SET max_replicas = 0 WHERE name = 'chat'")
         if connection.vendor == "sqlite":
