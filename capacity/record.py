@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import groupby
-from typing import Any
 
 from django.db import transaction
 
@@ -20,9 +18,9 @@ from .changes import write_fleet_changes
 from .domain.types import Action as PlannedAction
 from .domain.types import Decision as PlannedDecision
 from .domain.types import Plan
-from .models import Action, Decision, LanguageModel, Lease, Pass, Replica, Sample
+from .models import Action, Decision, LanguageModel, Lease, Pass, Replica
 from .rows import DecisionRow, ModelRow
-from .samples import pack
+from .sample_rows import write_samples
 from .snapshot import Built
 
 
@@ -251,66 +249,6 @@ def short_since(row: ModelRow, planned: PlannedDecision, now: datetime) -> datet
     """First pass of an unbroken need that quota or room stopped, in whole or in part."""
     is_short = planned.reason in SHORT or (planned.outcome == "add" and any(stop.kind in STOPS for stop in planned.limited_by))
     return (row.short_since or now) if is_short else None
-
-
-def write_samples(turn: Turn, built: Built, plan: Plan) -> None:
-    """One row a model: totals, and a packed array of its replicas. Nothing where the inventory is unknown: a gap."""
-    if built.observed is None:
-        return
-    measured = {(m.model, m.profile): m.max_concurrency for m in built.snapshot.measurements or ()}
-    by_model: dict[str, list[Any]] = {name: [] for name in built.rows.models}
-    for replica in built.snapshot.replicas or ():
-        by_model[replica.model].append(replica)
-    states = {name: Counter(replica.state for replica in replicas) for name, replicas in by_model.items()}
-    held = {model.name: model.held_requests for model in built.snapshot.models}
-    samples = [
-        sample(turn, built, planned, by_model[planned.model], states[planned.model], measured, held[planned.model])
-        for planned in plan.decisions
-    ]
-    bulk.insert(samples)
-
-
-def sample(
-    turn: Turn,
-    built: Built,
-    planned: PlannedDecision,
-    replicas: list[Any],
-    states: Counter[str],
-    measured: Mapping[Any, int],
-    held: int | None,
-) -> Sample:
-    row = built.rows.models[planned.model]
-    ids = built.rows.replicas
-    good = timedelta(seconds=built.snapshot.settings.stale_after_seconds)
-    packed = pack(
-        (
-            ids[r.name].id,
-            r.in_flight if r.sampled_at is None or turn.now - r.sampled_at <= good else None,
-            measured.get((r.model, r.profile)),
-            built.rates.get(r.name),
-            r.state,
-        )
-        for r in replicas
-        if r.name in ids
-    )
-    rates = [built.rates[r.name] for r in replicas if r.name in built.rates]
-    return Sample(
-        model_id=row.id,
-        at=turn.now,
-        demand_low=planned.demand_low,
-        demand_high=planned.demand_high,
-        held_requests=held,
-        capacity_ready=planned.capacity_ready or 0,
-        capacity_starting=planned.capacity_starting or 0,
-        rest_capacity=planned.rest_capacity,
-        ready=states["ready"],
-        unready=states["unready"],
-        starting=states["starting"],
-        draining=states["draining"],
-        wanted=planned.wanted,
-        tokens_per_second=sum(rates) if rates else None,
-        replicas=packed,
-    )
 
 
 def write_pass(turn: Turn, built: Built, plan: Plan, actions: list[Action]) -> None:
