@@ -253,7 +253,8 @@ def missing(row: Known) -> Gone:
     asked = row.intent in {"drain", "cancel"} or row.state == "draining"
     if not row.was_seen:
         return Gone(name=row.name, message="" if asked else "it never came up on its host", failed_start=not asked)
-    return Gone(name=row.name, message="" if asked else "its host no longer has it", exited=not asked)
+    # no word of an exit: a host that was set up anew looks like this, and that is no fault of the engine
+    return Gone(name=row.name, message="" if asked else "its host no longer has it")
 
 
 def waits_for_report(row: Known, by_node: Mapping[str, NodeReport]) -> bool:

@@ -36,7 +36,8 @@ class Deps:
 
 
 def send(task_name: str, kwargs: dict[str, Any], queue: str, expires: int) -> None:
-    current_app.send_task(task_name, kwargs=kwargs, queue=queue, expires=expires)
+    # a pass waits for nobody: a broker that is away is an outcome, and the next pass asks again
+    current_app.send_task(task_name, kwargs=kwargs, queue=queue, expires=expires, retry=False)
 
 
 def make_deps(redis: Redis, **overrides: Any) -> Deps:

@@ -109,8 +109,9 @@ def test_an_exit_nobody_asked_for_is_told_from_a_failed_start_and_from_a_drain()
     assert gone == {"a": (False, True), "b": (True, False), "c": (False, False), "d": (False, False)}
 
 
-def test_a_replica_that_its_host_no_longer_reports_is_gone():
-    assert [(g.name, g.exited) for g in look([row()], [report(at=1)]).gone] == [("r1", True)]
+def test_a_replica_that_its_host_no_longer_reports_is_gone_and_no_failure():
+    gone = look([row()], [report(at=1)]).gone
+    assert [(g.name, g.failed_start, g.exited) for g in gone] == [("r1", False, False)]
 
 
 def test_a_report_older_than_the_request_says_nothing_of_it():

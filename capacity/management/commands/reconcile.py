@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from capacity.domain.plan_document import plan_document
 from capacity.models import Lease
-from capacity.plan_table import table
+from capacity.domain.plan_table import table
 from capacity.reconcile import PassReport, advise, pools, run_pass
 from capacity.wiring import deps
 
