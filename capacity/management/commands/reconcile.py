@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from capacity.domain.plan_document import plan_document
-from capacity.models import Lease
 from capacity.domain.plan_table import table
+from capacity.models import Lease
 from capacity.reconcile import PassReport, advise, pools, run_pass
 from capacity.wiring import deps
 
