@@ -257,8 +257,8 @@ def _layout(start: int, end: int, top: float, scale_down_percent: float, legend_
             _level(scale_down_percent, COLOURS["warn"], "dash", "scale-down share"),
         ],
         "annotations": [
-            _margin_label(100, "100 %: measured,<br>adds above", COLOURS["bad"]),
-            _margin_label(scale_down_percent, f"{share}: the rest<br>must stay below", COLOURS["warn"]),
+            _margin_label(100, "100 %: measured,<br>adds above", COLOURS["bad"], "bottom"),
+            _margin_label(scale_down_percent, f"{share}: the rest<br>must stay below", COLOURS["warn"], "top"),
         ],
     }
 
@@ -272,8 +272,9 @@ def _level(percent: float, colour: str, dash: str, name: str) -> dict[str, Any]:
     return {"type": "line", "name": name, "xref": "paper", "x0": 0, "x1": 1, "y0": percent, "y1": percent, "line": line}
 
 
-def _margin_label(percent: float, text: str, colour: str) -> dict[str, Any]:
-    place = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 6, "y": percent, "yanchor": "middle", "align": "left"}
+def _margin_label(percent: float, text: str, colour: str, side: str) -> dict[str, Any]:
+    """Above its line or below it, so that the two never meet, however far the range reaches."""
+    place = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 6, "y": percent, "yanchor": side, "align": "left"}
     return {**place, "text": text, "showarrow": False, "font": {"size": 11, "color": colour}}
 
 

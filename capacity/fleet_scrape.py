@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from django.conf import settings
 
+from quotas.models import Pool
+
 from .models import Replica
+from .ports import FleetDriver
 from .sources.engines import Target, scrape
 from .sources.store import LoadStore
 from .store import redis_client
@@ -20,13 +22,18 @@ SERVING = (Replica.State.READY, Replica.State.UNREADY, Replica.State.DRAINING)
 LINK_LOCAL = (ipaddress.ip_network("169.254.0.0/16"), ipaddress.ip_network("fe80::/10"))
 
 
-def shards() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """(pool, [(replica, url)…]) of at most 500 endpoints each, from one query."""
+def shards(driver: FleetDriver) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """(pool, [(replica, url)…]) of at most 500 endpoints each.
+
+    What hosts report comes first: a replica that became ready since the last pass is read before the next one."""
+    by_pool: dict[str, dict[str, str]] = {name: {} for name in Pool.objects.values_list("name", flat=True)}
     rows = Replica.objects.filter(gone_at__isnull=True, state__in=SERVING).exclude(url="")
-    by_pool: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for pool, name, url in rows.order_by("name").values_list("pool__name", "name", "url"):
-        by_pool[pool].append((name, url))
-    for pool, endpoints in by_pool.items():
+    for pool, name, url in rows.values_list("pool__name", "name", "url"):
+        by_pool[pool][name] = url
+    for pool, urls in by_pool.items():
+        replicas = (replica for report in driver.observe(pool) or () for replica in report.replicas)
+        urls.update({r.name: r.url for r in replicas if r.url and r.state in SERVING})
+        endpoints = sorted(urls.items())
         for start in range(0, len(endpoints), SHARD):
             yield pool, endpoints[start : start + SHARD]
 

@@ -29,7 +29,7 @@ def reconcile_pool(pool_id: int) -> None:
 
 @shared_task
 def scrape_all() -> None:
-    for pool, shard in fleet_scrape.shards():
+    for pool, shard in fleet_scrape.shards(deps().driver):
         scrape_shard.apply_async((pool, shard), expires=settings.SCRAPE_SECONDS)
 
 

@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 RELATIVE = re.compile(r"now(?:-(\d{1,6})([smhd]))?")
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-PRESETS = (("1 h", "now-1h"), ("6 h", "now-6h"), ("24 h", "now-24h"), ("7 d", "now-7d"))
-DEFAULT = ("now-6h", "now")
+PRESETS = (("15 min", "now-15m"), ("1 h", "now-1h"), ("6 h", "now-6h"), ("24 h", "now-24h"), ("7 d", "now-7d"))
+# what is shown where the address names no range: the first that a model's whole history fits in, else six hours
+DEFAULTS = ((timedelta(minutes=15), "now-15m"), (timedelta(hours=1), "now-1h"))
+USUAL = "now-6h"
 LONGEST = timedelta(days=90)
 SHORTEST = timedelta(minutes=1)
 RAW_SPAN = timedelta(hours=24)
@@ -39,9 +41,14 @@ class TimeRange:
         return self.start >= self.now - RAW_SPAN - timedelta(minutes=5) and self.end - self.start <= RAW_SPAN
 
 
-def parse_range(since: str | None, until: str | None, now: datetime) -> TimeRange:
-    """The range of the two words; absent ones are the last six hours. Raises InvalidRange."""
-    since, until = since or DEFAULT[0], until or DEFAULT[1]
+def default_since(begun: datetime, now: datetime) -> str:
+    """What to show of a model whose history began then: a young one's few minutes would be a sliver of six hours."""
+    return next((word for span, word in DEFAULTS if now - begun < span), USUAL)
+
+
+def parse_range(since: str | None, until: str | None, now: datetime, usual: str = USUAL) -> TimeRange:
+    """The range of the two words; where both are absent from `usual` to now. Raises InvalidRange."""
+    since, until = since or usual, until or "now"
     start, end = _instant(since, now), _instant(until, now)
     if end - start < SHORTEST:
         raise InvalidRange(f"The range from {since[:40]} to {until[:40]} is shorter than a minute.")

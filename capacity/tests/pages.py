@@ -41,7 +41,7 @@ def make_fleet(
 ) -> Fleet:
     pool = pool or make_pool()
     at = timezone.now() - PASS_AT
-    model = make_model(name, pool=pool, scope=scope)
+    model = make_model(name, pool=pool, scope=scope, created_at=at - timedelta(days=2))
     profile = make_profile(model, "sim1")
     make_measurement(profile, max_concurrency=capacity)
     replicas = [_replica(pool, model, profile, f"{name}/r{number}") for number in range(len(loads))]

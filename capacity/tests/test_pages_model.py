@@ -134,7 +134,7 @@ def test_a_range_that_cannot_be_read_is_one_sentence_and_the_default(client, pag
     fleet = make_fleet()
     page = page_of(fleet.model, **{"from": since, "to": "now"})
     assert page.status_code == 200
-    assert "The last six hours are shown." in page.context["range_fault"]
+    assert "The usual range is shown instead." in page.context["range_fault"]
     assert "<b>”" not in page.content.decode()
     assert client.get(reverse("model_chart", args=[fleet.model.name]), {"from": since}).status_code == 400
 

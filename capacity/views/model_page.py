@@ -15,7 +15,7 @@ from ..csv_cells import csv_lines
 from ..models import Action, Decision, LanguageModel, Measurement, Profile, Replica, Sample
 from ..samples import STATES, UNKNOWN, unpack
 from ..series import lines
-from ..timerange import DEFAULT, PRESETS, InvalidRange, TimeRange, parse_range
+from ..timerange import PRESETS, InvalidRange, TimeRange, default_since, parse_range
 from .board import is_old, load_percent, threshold_percent
 from .frame import frame_of
 from .live import live
@@ -68,7 +68,7 @@ def visible_model(request: HttpRequest, name: str) -> LanguageModel:
 def model_page(request: HttpRequest, name: str) -> HttpResponse | StreamingHttpResponse:
     model = visible_model(request, name)
     now = timezone.now()
-    span, fault = read_range(request, now)
+    span, fault = read_range(request, model, now)
     if request.GET.get("format") == "csv":
         return load_csv(model, span)
     context = {**_facts(model, now), "span": span, "place": "models"}
@@ -77,12 +77,13 @@ def model_page(request: HttpRequest, name: str) -> HttpResponse | StreamingHttpR
     return render(request, "pages/model.html", context)
 
 
-def read_range(request: HttpRequest, now: datetime) -> tuple[TimeRange, str]:
+def read_range(request: HttpRequest, model: LanguageModel, now: datetime) -> tuple[TimeRange, str]:
     """The range that the address asks for; the default with a sentence where it cannot be read."""
+    usual = default_since(model.created_at, now)
     try:
-        return parse_range(request.GET.get("from"), request.GET.get("to"), now), ""
+        return parse_range(request.GET.get("from"), request.GET.get("to"), now, usual), ""
     except InvalidRange as fault:
-        return parse_range(*DEFAULT, now), f"{fault} The last six hours are shown."
+        return parse_range(usual, "now", now), f"{fault} The usual range is shown instead."
 
 
 def _chart(model: LanguageModel, span: TimeRange) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def _chart(model: LanguageModel, span: TimeRange) -> dict[str, Any]:
 def chart_json(request: HttpRequest, name: str) -> HttpResponse:
     """The figure alone, for a refresh or another range."""
     model = visible_model(request, name)
-    span, fault = read_range(request, timezone.now())
+    span, fault = read_range(request, model, timezone.now())
     if fault:
         return JsonResponse({"error": fault}, status=400)
     loads = loads_of(model, span)

@@ -1,0 +1,37 @@
+"""Which engines are read, and that what they say reaches the store."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity import fleet_scrape
+from capacity.models import Replica
+from capacity.tests.fleet import Fleet
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_replica_is_read_as_soon_as_its_host_says_that_it_serves():
+    fleet = Fleet(min_replicas=1)
+    fleet.a_pass()
+    assert list(fleet_scrape.shards(fleet.fake)) == []
+    fleet.fake.advance(10)
+    ((pool, endpoints),) = fleet_scrape.shards(fleet.fake)
+    assert (pool, [name for name, _ in endpoints]) == ("p", fleet.names("ready"))
+
+
+def test_a_row_that_no_host_reports_is_read_too():
+    fleet = Fleet(min_replicas=0)
+    fields = {"pool": fleet.pool, "model": fleet.model, "profile": fleet.profile, "state": "ready"}
+    Replica.objects.create(name="typed", url="http://127.0.0.1:1", **fields)
+    fleet.fake.away = True
+    assert list(fleet_scrape.shards(fleet.fake)) == [("p", [("typed", "http://127.0.0.1:1")])]
+
+
+def test_many_endpoints_come_in_shards(monkeypatch):
+    fleet = Fleet(min_replicas=0)
+    monkeypatch.setattr(fleet_scrape, "SHARD", 2)
+    fields = {"pool": fleet.pool, "model": fleet.model, "profile": fleet.profile, "state": "ready"}
+    for number in range(5):
+        Replica.objects.create(name=f"r{number}", url=f"http://127.0.0.1:{number + 1}", **fields)
+    assert [len(endpoints) for _, endpoints in fleet_scrape.shards(fleet.fake)] == [2, 2, 1]
