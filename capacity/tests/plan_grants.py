@@ -21,7 +21,7 @@ class Progress:
         self.count, self.starts = 0, 0
         self.demand, self.capacity = model.demand_low, model.capacity_ready + model.capacity_starting
         self.undrained: list[str] = []
-        self.wake_profile: ProfileFacts | None = None
+        self.profiles: set[str] = set()
 
     def floor_open(self) -> bool:
         return self.model.live_count + self.count < self.model.minimum
@@ -47,10 +47,12 @@ class Progress:
         self.count += 1
         if action["op"] == "start":
             self.starts += 1
+            self.profiles.add(action["profile"])
             self.capacity += self.model.profiles[action["profile"]].concurrency or 0
             return
         replica = next(r for r in self.model.replicas if r["name"] == action["replica"])
         self.undrained.append(replica["name"])
+        self.profiles.add(replica["profile"])
         self.demand += self.model.load(replica) or 0
         self.capacity += self.model.capacity_for_adding(replica)
 
@@ -201,12 +203,16 @@ def undone(state: Progress, decision: Document, end: Ledger, start: Ledger, miss
     if model.need is None or decision["reason"] == "evacuate":
         return
     profiles = sorted(model.profiles.values(), key=lambda p: p.placement_key)
-    if not missing and settled and not (model.wakes and state.count):
+    if not missing and settled:
         for profile in profiles:
+            if model.wakes and state.profiles - {profile.name}:
+                continue
             allowed = state.floor_open() or not state.step_reached()
             if state.needs(profile) and allowed and could_add(state, profile, end):
                 yield f"{model.name}: {decision['reason']} with {state.count}, though {profile.name} can still be added"
-    left = state.floor_open() or state.load_open() or (model.wakes and not state.count)
+    if model.need == "wake" and len(state.profiles) > 1:
+        yield f"{model.name}: a wake takes one profile only, not {sorted(state.profiles)}"
+    left = state.floor_open() or (not state.count if model.wakes else state.load_open())
     if left and not decision["limited_by"] and profiles and not model.reclaimed_for:
         yield f"{model.name}: more was needed and nothing in limited_by says what stopped it"
     if state.count == 0 and not model.stuck_and_removable and decision["reason"] != "over_limit":

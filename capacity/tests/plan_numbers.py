@@ -75,8 +75,8 @@ def holds(entry: Document, snapshot: Document, model: ModelFacts, ledger: Ledger
         if profile is None:
             return False
         if kind == "backoff":
-            ends = ledger.backed_off(profile).values()
-            return bool(ends) and instant(entry["until"]) == min(map(instant, ends))
+            # "the first end": of all nodes, or of those that would have the room
+            return instant(entry["until"]) in set(map(instant, ledger.backed_off(profile).values()))
         return {
             "unmeasured": profile.concurrency is None,
             "unable": profile.concurrency == 0,

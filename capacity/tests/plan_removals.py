@@ -28,9 +28,10 @@ def candidates(model: ModelFacts) -> list[Document]:
     starting = [r for r in free if r["state"] == "starting"]
     if starting:
         return starting
-    known = [r for r in free if r["state"] in ("ready", "unready") and model.load(r) is not None]
-    unready = [r for r in known if r["state"] == "unready"]
-    return unready or ready_candidates(model, [r for r in known if r["state"] == "ready"])
+    known = [r for r in free if model.load(r) is not None]
+    if any(r["state"] == "unready" for r in free):
+        return [r for r in known if r["state"] == "unready"]
+    return ready_candidates(model, [r for r in known if r["state"] == "ready"])
 
 
 def ready_candidates(model: ModelFacts, ready: Sequence[Document]) -> list[Document]:
@@ -111,6 +112,8 @@ def calm_violations(model: ModelFacts, decision: Document, victims: Sequence[Doc
     """A model without a need does one of the things that the rules allow it, on a victim that they allow."""
     answer = (decision["outcome"], decision["reason"])
     allowed = calm_answers(model)
+    if model.called and model.maximum == 0:  # off: the design leaves open if it is said that it was asked
+        allowed |= {("hold", "awaiting_reclaim" if model.reclaimed_for else "at_max"): []}
     if answer not in allowed:
         yield f"{model.name}: {answer[0]} {answer[1]} without a need, where {sorted(allowed)} would do"
     elif answer[0] == "remove" and answer[1] != "start_timeout" and victims[0] not in allowed[answer]:
@@ -120,7 +123,8 @@ def calm_violations(model: ModelFacts, decision: Document, victims: Sequence[Doc
 def calm_answers(model: ModelFacts) -> dict[Answer, list[Document]]:
     """(outcome, reason) → the victims it may have, for a model that is asked for nothing more."""
     if model.stuck_and_removable:
-        return {("remove", "start_timeout"): []}
+        replaced = evacuation_answers(model, leaving(model)) if may_evacuate(model) else {}
+        return {("remove", "start_timeout"): []} | {key: [] for key in replaced if key[0] == "add"}
     if model.demand_low > model.capacity_ready:
         return {("hold", "starting_covers"): []}
     if not model.replicas:
@@ -131,17 +135,27 @@ def calm_answers(model: ModelFacts) -> dict[Answer, list[Document]]:
     if model.samples_unknown:
         return {("hold", "metrics_unknown"): []}
     if model.in_state("draining"):
-        return {("hold", "draining"): []}
+        peak_is_unknown = model.peak is None  # by the unknown load of a draining one: rule 1 may be said to fail before rule 2
+        return {("hold", "draining"): []} | ({("hold", "metrics_unknown"): []} if peak_is_unknown else {})
     above = model.maximum is not None and model.held > model.maximum
     if above and model.live_count > max(model.minimum, 1):
         return above_max_answers(model)
-    leaving = [r for r in model.ready if r.get("removable", True) and model.evacuated(r)]
-    if leaving:
-        return evacuation_answers(model, leaving)
+    if leaving(model):
+        return evacuation_answers(model, leaving(model))
     starting = model.starting
     if len(starting) > 1 or any(not r.get("removable", True) for r in starting):
         return {("hold", "starting_covers"): []}
     return ordinary_answers(model)
+
+
+def leaving(model: ModelFacts) -> list[Document]:
+    return [r for r in model.ready if r.get("removable", True) and model.evacuated(r)]
+
+
+def may_evacuate(model: ModelFacts) -> bool:
+    """The rules before evacuation hold: no need, nothing unknown, nothing draining, something on its way out."""
+    asked = model.demand_low > model.capacity_ready or model.samples_unknown or bool(model.in_state("draining"))
+    return not asked and bool(leaving(model))
 
 
 def above_max_answers(model: ModelFacts) -> dict[Answer, list[Document]]:
@@ -157,7 +171,7 @@ def kept_one_blocks(model: ModelFacts) -> bool:
     return any(r["state"] in ("starting", "unready") and not r.get("removable", True) for r in model.replicas)
 
 
-def evacuation_answers(model: ModelFacts, leaving: Sequence[Document]) -> dict[Answer, list[Document]]:
+def evacuation_answers(model: ModelFacts, on_the_way: Sequence[Document]) -> dict[Answer, list[Document]]:
     if model.starting:
         return {("hold", "starting_covers"): []}
     answers: dict[Answer, list[Document]] = {}
@@ -166,10 +180,10 @@ def evacuation_answers(model: ModelFacts, leaving: Sequence[Document]) -> dict[A
         if set(last) == {("remove", "idle")}:
             return last
         answers |= {key: value for key, value in last.items() if key == ("remove", "idle")}
-    goes = [r for r in leaving if may_leave(model, r)]
+    goes = [r for r in on_the_way if may_leave(model, r)]
     if goes:
         answers["remove", "evacuate"] = goes
-    if len(goes) < len(leaving):
+    if len(goes) < len(on_the_way):
         answers["add", "evacuate"] = []
         answers |= {("hold", reason): [] for reason in NOTHING_STARTED | {"guarantee_reserved", "awaiting_reclaim"}}
     return answers

@@ -205,7 +205,12 @@ class ModelFacts:
 
     @property
     def wakes(self) -> bool:
-        if self.live_count or self.maximum == 0:
+        return self.called and self.maximum != 0
+
+    @property
+    def called(self) -> bool:
+        """What wakes a model that is not off."""
+        if self.live_count:
             return False
         recent = timedelta(seconds=int(self.settings["wake_seconds"]))
         return bool(self.held_requests) or any(self.age(self.row.get(k)) <= recent for k in ("last_arrival_at", "woken_at"))

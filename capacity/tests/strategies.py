@@ -91,11 +91,11 @@ def model_rows(draw: st.DrawFn, name: str, scopes: Sequence[str], mode: st.Searc
         scope=st.sampled_from([..., None, *scopes, *scopes]),
         mode=mode,
         priority=often(..., 1, -1, weight=2),
-        held_requests=often(0, 1, 3, 9, 30, None, *NONSENSE, weight=10),
+        held_requests=st.one_of(*[often(0, 1, 3, 9, 30, 60)] * 8, st.sampled_from((None, *NONSENSE))),
         last_arrival_at=st.one_of(st.just(...), edges(60, 120, 200, 600)),
         woken_at=often(..., moment(120), moment(121), moment(200), moment(601), weight=4),
         last_change_at=often(..., moment(0), moment(60), moment(299), moment(300), moment(-9), weight=4),
-        demand_peak=often(..., 0, 2, 7, 14, 50, *NONSENSE, weight=12),
+        demand_peak=often(..., 0, 2, 7, 14, 50, -1, 2.5, weight=20),
         demand_seconds=often(..., 59, 60, 299, 300),
         short_since=often(..., moment(60), moment(3)),
         down_window_seconds=often(..., 60, 600),
@@ -137,10 +137,10 @@ def replica_rows(
     if state == "starting" and draw(often(False, True, weight=2)):
         places = []
     row = {"name": name, "model": profile["model"], "profile": profile["name"], "nodes": places, "state": state}
-    row["since"] = draw(edges(30, 120, 300, 900, 1200))
+    row["since"] = draw(st.one_of(st.just(moment(20)), st.just(moment(20)), edges(30, 120), edges(300, 900, 1200)))
     loads = {0, 1, concurrency // 2, max(0, concurrency * 7 // 10 - 1), concurrency, concurrency + 1}
-    row["in_flight"] = draw(st.sampled_from(sorted(loads) * 3 + [None, *NONSENSE[:3]]))
-    keys: Document = {"removable": often(..., False, weight=8), "sampled_at": often(..., *stale_edges(), weight=12)}
+    row["in_flight"] = draw(st.sampled_from(sorted(loads) * 8 + [None, draw(st.sampled_from(NONSENSE))]))
+    keys: Document = {"removable": often(..., False, weight=8), "sampled_at": often(..., *stale_edges(), weight=40)}
     if state == "draining":
         others = [m for m in models if m != profile["model"]]
         keys["drained_for"] = often(..., *others, weight=8)
@@ -255,3 +255,35 @@ def calm_snapshots(draw: st.DrawFn, *, max_models: int = 2, max_profiles: int = 
                 replica.pop(key, None)
             replica |= {"state": "ready", "in_flight": draw(st.integers(0, busy)), "nodes": replica["nodes"] or ["gone"]}
     return document
+
+
+@st.composite
+def busy_snapshots(draw: st.DrawFn, *, max_models: int = 3, max_profiles: int = 2, guarantees: bool = False) -> Document:
+    """More demand than capacity, some room and tight limits: snapshots in which starts, undrains and their order are at stake."""
+    document = draw(snapshots(max_models=max_models, max_profiles=max_profiles, null_list=st.just(""), guarantees=guarantees))
+    document["nodes"] = [
+        {"name": f"n{i}", "resources": {c: draw(st.integers(1, 8)) for c in CLASSES[:2]}, "labels": {"zone": "ab"[i]}}
+        for i in range(2)
+    ]
+    document["scopes"] = [
+        {"name": "s0", "parents": []},
+        {"name": "s1", "parents": ["s0"]},
+        {"name": "s2", "parents": ["s0", "s1"]},
+    ]
+    names = [m["name"] for m in document["models"]]
+    document["quotas"] = draw(quota_rows(["s0", "s1", "s2"], names, guarantees))
+    for model in document["models"]:
+        low = draw(st.sampled_from([0, 0, 1, 3]))
+        model |= {"scope": draw(often("s2", "s1", "s0", None, weight=2)), "min_replicas": low}
+        model |= {"max_replicas": draw(often(None, low + 2, low + 5)), "held_requests": draw(st.sampled_from([0, 3, 12, 25]))}
+    for profile in document["profiles"]:
+        profile |= {"resource": draw(st.sampled_from(CLASSES[:2])), "state": draw(often("active", "no_new", weight=12))}
+        profile["selector"] = draw(often({}, {"zone": "b"}))
+    for backoff in document["backoffs"]:
+        backoff["node"] = draw(st.sampled_from(["n0", "n1"]))
+    for i, replica in enumerate(document["replicas"]):
+        replica["nodes"] = [f"n{(i + host) % 2}" for host in range(len(replica["nodes"]))]
+        if replica["state"] != "draining" and draw(often(True, False)):
+            replica |= {"state": "ready", "in_flight": draw(st.sampled_from([0, 4, 10, 13]))}
+    unique = {(b["model"], b["profile"], b["node"]): b for b in document["backoffs"]}
+    return document | {"backoffs": list(unique.values())}
