@@ -36,7 +36,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
     checks = {check.__name__: attempt(check, now) for check in (database, redis, beat, last_pass)}
     faults = {name: fault for name, fault in checks.items() if fault}
     body = {"ready": not faults, "checks": {name: fault or "ok" for name, fault in checks.items()}}
-    return JsonResponse(body, status=503 if faults else 200)
+    response = JsonResponse(body, status=503 if faults else 200)
+    # whoever asks reads the answer; a line of error for each question would fill the log of a site that starts
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response
 
 
 def attempt(check: Callable[[datetime], str], now: datetime) -> str:
