@@ -44,12 +44,10 @@ def plan(snapshot: Snapshot, policy: QuotaPolicy | None = None) -> Plan:
     `policy` is `build_policy(snapshot.scopes, snapshot.quotas)` where the caller has built it already.
     """
     if policy is None:
-        policy = build_policy(snapshot.scopes or (), snapshot.quotas or ())
+        # Without scopes no quota row says anything.
+        policy = build_policy(snapshot.scopes or (), snapshot.quotas or () if snapshot.scopes is not None else ())
     cases = _cases(snapshot)
-    if snapshot.replicas is not None:
-        granted = _grant(snapshot, cases, policy)
-    else:
-        granted = []
+    granted = _grant(snapshot, cases, policy) if snapshot.replicas is not None else []
     decisions = tuple(_decide(case, snapshot) for case in cases)
     removals = [action for case in cases for action in _removals(case, snapshot)]
     removals.sort(key=lambda action: (action.model, action.replica or ""))
@@ -207,30 +205,15 @@ def _limits(need: Need) -> tuple[LimitedBy, ...]:
 
 
 def _decide(case: _Case, snapshot: Snapshot) -> Decision:
-    counted, need = case.tally, case.need
+    counted = case.tally
     verdict = _outcome(case, snapshot)
     known = snapshot.replicas is not None
-    ended = _ended(case) if known else []
-    limited_by = _limits(need) if need is not None else ()
-    outcome = "add" if verdict.outcome == "replace" else verdict.outcome
-    count = need.added if need is not None and outcome == "add" else 0
-    if outcome == "remove":
-        count = len(ended) if verdict.reason == "start_timeout" else 1
-    story = Story(
-        outcome=outcome,
-        reason=verdict.reason,
-        tally=counted,
-        found=case.found,
-        settings=snapshot.settings,
-        need=need,
-        victim=verdict.replica,
-        ended=ended,
-        limited_by=limited_by,
-    )
+    count = _count(case, verdict)
+    story = _story(case, verdict, snapshot)
     capacity = counted.capacity_ready + counted.capacity_starting
     return Decision(
         model=case.model.name,
-        outcome=outcome,
+        outcome=story.outcome,
         reason=verdict.reason,
         count=count,
         demand_low=counted.demand_low,
@@ -239,10 +222,34 @@ def _decide(case: _Case, snapshot: Snapshot) -> Decision:
         capacity_starting=counted.capacity_starting if known else None,
         adds_above=None if case.left_alone or counted.at_max or not known else capacity,
         removes_below=None if case.left_alone or not known else removes_below(case.found),
-        limited_by=limited_by,
+        limited_by=story.limited_by,
         why=why(story),
         rest_capacity=_rest(case.found) if known else None,
-        wanted=_wanted(counted, need, count if outcome == "remove" and verdict.reason != "start_timeout" else 0),
+        wanted=_wanted(case, verdict, count) if known else None,
+    )
+
+
+def _count(case: _Case, verdict: Verdict) -> int:
+    """Replicas added, or removed for that reason."""
+    if verdict.outcome == "hold":
+        return 0
+    if verdict.outcome == "replace":
+        return case.need.added if case.need is not None else 0
+    return len(_ended(case)) if verdict.reason == "start_timeout" else 1
+
+
+def _story(case: _Case, verdict: Verdict, snapshot: Snapshot) -> Story:
+    return Story(
+        outcome="add" if verdict.outcome == "replace" else verdict.outcome,
+        reason=verdict.reason,
+        tally=case.tally,
+        found=case.found,
+        settings=snapshot.settings,
+        need=case.need,
+        victim=verdict.replica,
+        ended=_ended(case) if snapshot.replicas is not None else [],
+        limited_by=_limits(case.need) if case.need is not None else (),
+        measurements_known=snapshot.measurements is not None,
     )
 
 
@@ -250,10 +257,11 @@ def _rest(found: Victims) -> int | None:
     return kept_capacity(found, found.first) if found.first is not None and found.tally.live > 1 else None
 
 
-def _wanted(counted: Tally, need: Need | None, removed: int) -> int:
-    """Live ones, less what goes, and with a need what was given and what is missing, up to the maximum."""
+def _wanted(case: _Case, verdict: Verdict, count: int) -> int:
+    """Live ones, less what goes, and with a need what was given and what is missing, up to the maximum. Stuck ones were
+    not live."""
+    live, need, most = case.tally.live, case.need, case.model.max_replicas
     if need is None:
-        return counted.live - removed
-    most = counted.model.max_replicas
-    wanted = counted.live + need.added + need.unmet
-    return wanted if most is None else max(counted.live, min(wanted, most))
+        return live - count if verdict.outcome == "remove" and verdict.reason != "start_timeout" else live
+    wanted = live + need.added + need.unmet
+    return wanted if most is None else max(live, min(wanted, most))

@@ -29,7 +29,7 @@ def _guarantees_on_paths(snapshot: Snapshot) -> Iterator[Problem]:
     classes = {resource for node in snapshot.nodes for resource in node.resources}
     classes.update(profile.resource for profile in snapshot.profiles)
     targets: dict[str, list[str]] = {}
-    for row in snapshot.quotas or ():
+    for row in snapshot.quotas or () if snapshot.scopes is not None else ():
         if row.guarantee is not None and row.target not in classes:
             targets.setdefault(row.scope, []).append(row.target)
     for scope, names in targets.items():
@@ -62,9 +62,10 @@ def _unknown_nodes(snapshot: Snapshot, tallies: Iterable[Tally]) -> Iterator[Pro
 def _misplaced(replica: Replica, hosts: int, known: Set[str]) -> str | None:
     if replica.state == "starting" and not replica.nodes:
         return None
-    missing = [name for name in replica.nodes if name not in known]
+    missing = sorted(name for name in replica.nodes if name not in known)
     if missing:
-        return f"its node {', '.join(missing)} is not listed; it still counts for quotas"
+        are = "its node {} is" if len(missing) == 1 else "its nodes {} are"
+        return f"{are.format(', '.join(missing))} not listed; it still counts for quotas"
     if len(replica.nodes) != hosts:
         return f"it names {len(replica.nodes)} nodes and its profile takes {hosts}; it still counts for quotas"
     return None

@@ -94,10 +94,12 @@ def _last(found: Victims, settings: Settings) -> Verdict:
 
 
 def _idle_from(found: Victims) -> datetime | None:
-    """The latest of last arrival, wake and, without an arrival, the replica's own beginning."""
-    model = found.tally.model
-    begun = found.first.since if found.first is not None and model.last_arrival_at is None else None
-    return max((moment for moment in (model.last_arrival_at, model.woken_at, begun) if moment is not None), default=None)
+    """The latest of last arrival, wake and, without an arrival, the replica's own beginning, removable or not."""
+    model, tally = found.tally.model, found.tally
+    moments = [model.last_arrival_at, model.woken_at]
+    if model.last_arrival_at is None:
+        moments += [replica.since for replica in (*tally.ready, *tally.unready)]
+    return max((moment for moment in moments if moment is not None), default=None)
 
 
 def _cools_down(tally: Tally, at: datetime) -> bool:

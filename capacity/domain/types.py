@@ -160,7 +160,10 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All that a plan is made from. None for a list: that store could not be read, which is never the same as empty."""
+    """All that a plan is made from. None for a list: that store could not be read, which is never the same as empty.
+
+    Whoever builds one without `parse_snapshot` keeps its rules: names are unique, and every replica's model and profile,
+    and every profile's model, are in it."""
 
     at: datetime
     settings: Settings = field(default_factory=Settings)
@@ -220,8 +223,9 @@ class Decision:
     rest_capacity: int | None = None
     """What the ready ones that stay were measured to serve if one were taken back; None where none would go. Not in the
     document: pages and charts show it."""
-    wanted: int = 0
-    """Replicas that the model should have after this plan, placed or not. Not in the document."""
+    wanted: int | None = None
+    """Replicas that the model should have after this plan, placed or not; None where the inventory is unknown. Not in the
+    document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,12 +28,13 @@ class Story:
     need: Need | None
     victim: Replica | None
     ended: Sequence[Replica]
-    limited_by: Sequence[LimitedBy]
+    limited_by: tuple[LimitedBy, ...]
+    measurements_known: bool
 
 
 def why(story: Story) -> str:
     """The sentence for any outcome and reason that a plan can have."""
-    special = _SENTENCES.get((story.outcome, story.reason)) or _SENTENCES.get(("", story.reason))
+    special = _SENTENCES.get((story.outcome, story.reason))
     text = special(story) if special else REASONS[story.reason].sentence
     return f"{text}{_stopped(story)}{_ended(story)}".strip()
 
@@ -206,6 +207,8 @@ def _idle_wait(story: Story) -> str:
 def _unmeasured(story: Story) -> str:
     if story.need is not None:
         return _need_unmet(story)
+    if not story.measurements_known:
+        return "The measurements could not be read, so nothing is taken back."
     doubtful = sorted({story.tally.rating(r).name for r in story.tally.ready if story.tally.rating(r).doubtful})
     return f"What {names(doubtful)} can serve is not measured, assumed or outdated, so nothing is taken back."
 
