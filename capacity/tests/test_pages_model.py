@@ -58,7 +58,7 @@ def test_the_last_change_is_told_with_its_reason(page_of):
     make_decision(
         fleet.model, at=then, seen_until=then, outcome="remove", count=1, reason="rest_under_threshold", why="86 was little."
     )
-    assert "1 taken back, because 86 was little." in words(page_of(fleet.model))
+    assert "1 taken back. 86 was little." in words(page_of(fleet.model))
 
 
 def test_advice_is_no_change(page_of):
