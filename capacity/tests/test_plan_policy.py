@@ -101,7 +101,7 @@ def test_a_limit_of_one_profile_lets_the_next_start() -> None:
 def test_a_model_without_a_scope_is_bound_by_none_and_comes_last() -> None:
     document = fleet(
         models=[model(held_requests=10, min_replicas=0, priority=9, last_arrival_at=ago(9)), model("b", scope="team")],
-        replicas=ready(10) + [replica("b0", model="b", in_flight=20)],
+        replicas=[*ready(10), replica("b0", model="b", in_flight=20)],
         profiles=[profile(), profile(model="b")],
         measurements=[measurement(), measurement(model="b")],
         units=3,
@@ -136,7 +136,7 @@ def test_the_strongest_unknown_is_the_reason() -> None:
     assert answer(fleet(None, **nothing, chat={"mode": "paused"})) == hold("inventory_unknown")
     assert answer(fleet([], **nothing, chat={"mode": "paused"})) == hold("paused")
     assert answer(fleet([], **nothing)) == hold("policy_unavailable")
-    assert answer(fleet(ready(30), **nothing, chat={"max_replicas": 1})) == hold("at_max")
+    assert answer(fleet(ready(30), **nothing, chat={"max_replicas": 1, "held_requests": 1})) == hold("at_max")
     assert answer(owned({"scope": "org", "target": "gpu", "limit": 0}, nodes=None)) == hold("at_limit")
 
 
