@@ -16,7 +16,8 @@ from capacity.domain.types import UNKNOWN, Model, Replica, Settings
 class Tally:
     """One model's replicas by state, and its demand and capacity in requests in flight.
 
-    `starting` and `unready` are those that are not stuck; `stuck` are the starting and unready ones that took too long.
+    `starting` and `unready` are those that are not stuck; `stuck` are the starting and unready ones that took too long;
+    `lapsed` are those of `unready` that are past their grace and live no more.
     `live` is what the minimum sees, `held` what maximum, quotas and room see. `loads`: replica → known load or None.
     """
 
@@ -28,6 +29,7 @@ class Tally:
     ready: list[Replica] = field(default_factory=list)
     starting: list[Replica] = field(default_factory=list)
     unready: list[Replica] = field(default_factory=list)
+    lapsed: list[Replica] = field(default_factory=list)
     stuck: list[Replica] = field(default_factory=list)
     draining: list[Replica] = field(default_factory=list)
     loads: dict[str, int | None] = field(default_factory=dict)
@@ -97,7 +99,10 @@ def _place_unfinished(found: Tally, replica: Replica, settings: Settings, at: da
         found.live += 1
     else:
         found.unready.append(replica)
-        found.live += not reached(replica.since, at, settings.unready_grace_seconds)
+        if reached(replica.since, at, settings.unready_grace_seconds):
+            found.lapsed.append(replica)
+        else:
+            found.live += 1
 
 
 def _demand(found: Tally) -> None:

@@ -225,7 +225,7 @@ def _decide(case: _Case, snapshot: Snapshot) -> Decision:
         limited_by=story.limited_by,
         why=why(story),
         rest_capacity=_rest(case.found) if known else None,
-        wanted=_wanted(case, verdict, count) if known else None,
+        wanted=_wanted(case, verdict) if known else None,
     )
 
 
@@ -257,11 +257,11 @@ def _rest(found: Victims) -> int | None:
     return kept_capacity(found, found.first) if found.first is not None and found.tally.live > 1 else None
 
 
-def _wanted(case: _Case, verdict: Verdict, count: int) -> int:
-    """Live ones, less what goes, and with a need what was given and what is missing, up to the maximum. Stuck ones were
-    not live."""
+def _wanted(case: _Case, verdict: Verdict) -> int:
+    """Live ones, less a live one that goes, and with a need what was given and what is missing, up to the maximum."""
     live, need, most = case.tally.live, case.need, case.model.max_replicas
     if need is None:
-        return live - count if verdict.outcome == "remove" and verdict.reason != "start_timeout" else live
+        goes = verdict.replica if verdict.outcome == "remove" else None
+        return live - 1 if goes is not None and goes not in case.tally.lapsed else live
     wanted = live + need.added + need.unmet
     return wanted if most is None else max(live, min(wanted, most))
