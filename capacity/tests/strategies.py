@@ -248,12 +248,15 @@ def calm_snapshots(draw: st.DrawFn, *, max_models: int = 2, max_profiles: int = 
         for key in ("demand_peak", "demand_seconds", "last_change_at"):
             if draw(often(True, False)):
                 model.pop(key, None)
-    busy = draw(often(2, 0, 9, weight=2))
+    loads = draw(st.sampled_from([(0, 0, 1, 2), (0,), (1, 4, 9), (2, 2, 6)]))
+    for row in document["measurements"]:
+        if draw(often(False, True, weight=1)):
+            row |= {"max_concurrency": 10, "status": "current"}
     for replica in document["replicas"]:
         if draw(often(True, False)):
             for key in ("drained_for", "drain_reason", "sampled_at"):
                 replica.pop(key, None)
-            replica |= {"state": "ready", "in_flight": draw(st.integers(0, busy)), "nodes": replica["nodes"] or ["gone"]}
+            replica |= {"state": "ready", "in_flight": draw(st.sampled_from(loads)), "nodes": replica["nodes"] or ["gone"]}
     return document
 
 
@@ -275,7 +278,9 @@ def busy_snapshots(draw: st.DrawFn, *, max_models: int = 3, max_profiles: int = 
     for model in document["models"]:
         low = draw(st.sampled_from([0, 0, 1, 3]))
         model |= {"scope": draw(often("s2", "s1", "s0", None, weight=2)), "min_replicas": low}
-        model |= {"max_replicas": draw(often(None, low + 2, low + 5)), "held_requests": draw(st.sampled_from([0, 3, 12, 25]))}
+        held = sum(r["model"] == model["name"] for r in document["replicas"])
+        high = [max(low, held + more) for more in (-1, 0, 1, 3)]
+        model |= {"max_replicas": draw(often(None, *high, weight=3)), "held_requests": draw(st.sampled_from([0, 3, 12, 25]))}
     for profile in document["profiles"]:
         profile |= {"resource": draw(st.sampled_from(CLASSES[:2])), "state": draw(often("active", "no_new", weight=12))}
         profile["selector"] = draw(often({}, {"zone": "b"}))
