@@ -103,7 +103,8 @@ def _cycles(parents: Mapping[str, tuple[str, ...]], tangled: frozenset[str]) -> 
     settled: set[str] = set()
     for root in reversed(_finishing_order(parents, tangled)):
         members = _reach(root, below, settled)
-        if len(members) > 1 or root in parents[root]:
+        # Empty where another root has settled it already.
+        if len(members) > 1 or (members and root in parents[root]):
             yield tuple(sorted(members))
 
 

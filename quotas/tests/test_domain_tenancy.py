@@ -71,6 +71,11 @@ def test_two_knots_that_hang_together_one_way_are_two() -> None:
     assert problems(found)["cycle", "scope:b"] == "b → a → b"
 
 
+def test_a_self_parent_inside_a_larger_knot_makes_no_knot_of_its_own() -> None:
+    assert tenancy(a=("a", "b"), b=("a",)).cycles == (("a", "b"),)
+    assert tenancy(a=("b",), b=("a", "b")).cycles == (("a", "b"),)
+
+
 def test_of_a_knot_of_many_the_size_is_named_and_the_build_ends() -> None:
     size = 20_000
     rows = [Scope(name=f"s{number}", parents=(f"s{(number + 1) % size}", "s0")) for number in range(size)]
