@@ -114,7 +114,7 @@ def observe(
     by_name = {row.name: row for row in known}
     present: list[Present] = []
     gone: list[Gone] = []
-    problems = [problem for node in sights.values() if (problem := node_problem(node))]
+    problems = [problem for node in sights.values() if (problem := node_problem(node, now))]
     for name, (replica, report) in reported.items():
         place_reported(name, replica, report, by_name.get(name), exists, sights, present, gone, problems)
     for row in known:
@@ -124,7 +124,9 @@ def observe(
 
 
 def sight(node: KnownNode, report: NodeReport | None, patience: Patience, now: datetime) -> NodeSight:
-    """A node never heard of is typed in by a person: ready, with the units that were written down."""
+    """A node never heard of is typed in by a person: ready, with the units that were written down.
+
+    A report far ahead of our clock says nothing of now: its node is silent, but never lost, for it may well run."""
     at = report.at if report else node.reported_at
     silent_for = timedelta(0) if at is None else now - at
     return NodeSight(
@@ -133,14 +135,17 @@ def sight(node: KnownNode, report: NodeReport | None, patience: Patience, now: d
         foreign=dict(report.foreign) if report else {},
         labels={**(report.labels if report else {}), **node.labels},
         reported_at=at,
-        is_ready=silent_for < timedelta(seconds=patience.node_silent_seconds),
+        is_ready=abs(silent_for) < timedelta(seconds=patience.node_silent_seconds),
         is_lost=silent_for >= timedelta(seconds=patience.node_lost_seconds),
     )
 
 
-def node_problem(node: NodeSight) -> Mapping[str, str] | None:
+def node_problem(node: NodeSight, now: datetime) -> Mapping[str, str] | None:
     if node.is_ready:
         return None
+    if node.reported_at and node.reported_at > now:
+        ahead = f"its clock is ahead: it reported as of {node.reported_at:%Y-%m-%d %H:%M:%S} UTC; its replicas are left alone"
+        return {"code": "node_silent", "subject": f"node:{node.name}", "detail": ahead}
     since = f"{node.reported_at:%H:%M:%S} UTC" if node.reported_at else "ever"
     if node.is_lost:
         return {
@@ -216,9 +221,12 @@ def seen(replica: ReplicaReport, node: NodeSight) -> Present:
 
 
 def overlay(replica: Present, row: Known | None) -> Present:
-    """What was asked for counts as done from the moment it was recorded, so that it is not decided twice."""
-    if row is None or not row.intent:
+    """What was asked for counts as done from the moment it was recorded, so that it is not decided twice.
+
+    Its host goes on to call it by the names it was started under; the row follows when a model or a profile is renamed."""
+    if row is None:
         return replica
+    replica = replace(replica, model=row.model, profile=row.profile)
     since = row.intent_at or replica.since
     if row.intent in {"drain", "cancel"} and replica.state != "draining":
         return replace(replica, state="draining", since=since, intent=row.intent)

@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import DatabaseError
 
 from . import lease as leases
@@ -113,11 +114,20 @@ def unbroken_since(lease: Lease, now: datetime) -> datetime:
 def register(lease: Lease, reports: Sequence[NodeReport]) -> bool:
     """Hosts that report for this pool and are not written down yet: whoever reaches Redis with its password belongs.
 
-    False where their names are taken by nodes of other pools: those reports are not listened to."""
+    False where their names are taken by nodes of other pools, or are none: those reports are not listened to."""
     taken = set(Node.objects.filter(name__in=[r.node for r in reports]).values_list("name", flat=True))
-    new = [r for r in reports if r.node not in taken]
+    new = [r for r in reports if r.node not in taken and is_name(r.node)]
     Node.objects.bulk_create(Node(name=r.node, pool=lease.pool, resources=dict(r.resources), reported_at=r.at) for r in new)
     return bool(new)
+
+
+def is_name(text: str) -> bool:
+    """A name that a form would take too, in the bounds of its column."""
+    try:
+        Node._meta.get_field("name").clean(text, None)
+    except ValidationError:
+        return False
+    return True
 
 
 def _say(report: PassReport) -> None:

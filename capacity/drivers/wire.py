@@ -17,6 +17,7 @@ LOG_KEY = "llmgw:log:{replica}"
 TASK_NAME = "capacity.node_tasks.apply_order"
 
 _MAX_NAME = 500
+_MAX_REPLICA_NAME = 250
 _MAX_WHOLE = 10**12
 
 
@@ -131,7 +132,7 @@ def _replica_from_json(document: object) -> ReplicaReport:
     if type(row.get("was_ready")) is not bool:
         raise ValueError("was_ready is not true or false")
     return ReplicaReport(
-        name=_text(row, "name"),
+        name=_text(row, "name", limit=_MAX_REPLICA_NAME),
         model=_text(row, "model"),
         profile=_text(row, "profile"),
         nodes=_texts(row, "nodes"),
@@ -164,7 +165,10 @@ def time_from_json(value: object, field: str) -> datetime:
         raise ValueError(f"{field} is not a time") from error
     if at.tzinfo is None:
         raise ValueError(f"{field} has no time zone")
-    return at.astimezone(UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{field} is no time of ours") from error
 
 
 def _object(document: object, what: str) -> Mapping[str, Any]:
@@ -175,9 +179,16 @@ def _object(document: object, what: str) -> Mapping[str, Any]:
 
 def _text(row: Mapping[str, Any], field: str, default: str | None = None, limit: int = _MAX_NAME) -> str:
     value = row.get(field, default)
-    if not isinstance(value, str) or len(value) > limit:
+    if not _is_text(value) or len(value) > limit:
         raise ValueError(f"{field} is not a text of at most {limit} characters")
-    return value
+    return str(value)
+
+
+def _is_text(value: object) -> bool:
+    """Text that a database can store: no NUL, no half of a character."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _whole(row: Mapping[str, Any], field: str, lowest: int = 0) -> int:
@@ -189,20 +200,20 @@ def _whole(row: Mapping[str, Any], field: str, lowest: int = 0) -> int:
 
 def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
     values = row.get(field)
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+    if not isinstance(values, list) or not all(map(_is_text, values)):
         raise ValueError(f"{field} is not a list of texts")
     return tuple(values)
 
 
 def _text_map(row: Mapping[str, Any], field: str) -> dict[str, str]:
     values = row.get(field)
-    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+    if not isinstance(values, dict) or not all(map(_is_text, [*values, *values.values()])):
         raise ValueError(f"{field} is not an object of texts")
     return dict(values)
 
 
 def _whole_map(row: Mapping[str, Any], field: str) -> dict[str, int]:
     values = row.get(field)
-    if not isinstance(values, dict):
+    if not isinstance(values, dict) or not all(map(_is_text, values)):
         raise ValueError(f"{field} is not an object of whole numbers")
     return {key: _whole(values, key) for key in values}

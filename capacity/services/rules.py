@@ -55,6 +55,24 @@ def keep_the_place_of_what_runs(node: Node, stored: Node | None, findings: Findi
 
 
 @rule_for(Node)
+def keep_the_name_that_the_host_reports(node: Node, stored: Node | None, findings: Findings) -> None:
+    if stored is not None and node.name != stored.name and stored.reported_at is not None:
+        findings.refuse("name", f"The host reports as {stored}: start its node worker under the new name, then delete this node.")
+
+
+@rule_for(Pool)
+def keep_the_name_that_hosts_report_to(pool: Pool, stored: Pool | None, findings: Findings) -> None:
+    """Orders and reports go by the pool's name, which each host was given at its start."""
+    if stored is None or pool.name == stored.name:
+        return
+    hosts = list(Node.objects.filter(pool=stored, reported_at__isnull=False).values_list("name", flat=True))
+    if hosts:
+        findings.refuse(
+            "name", f"{listed(hosts)} report to {stored} by its name: stop their node workers and delete the nodes first."
+        )
+
+
+@rule_for(Node)
 def keep_what_the_host_reports(node: Node, stored: Node | None, findings: Findings) -> None:
     if stored is None or stored.reported_at is None or node.resources == stored.resources:
         return

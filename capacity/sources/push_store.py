@@ -12,7 +12,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from capacity.sources.gateway import ModelPush, Push
-from capacity.sources.store import as_text, read_rows, read_time
+from capacity.sources.store import as_text, read_rows, read_time, read_whole
 
 KEEP = timedelta(hours=1)  # beyond the time for which a silent source is missed
 MAX_SOURCES = 1_000
@@ -61,7 +61,7 @@ class PushStore:
         pushes = [_push(source, row) for source, row in rows.items()]
         return Pushed(
             pushes=tuple(push for push in pushes if push is not None),
-            arrivals={as_text(model): datetime.fromtimestamp(score, UTC) for model, score in found},
+            arrivals={as_text(model): at for model, score in found if (at := _instant(score)) is not None},
         )
 
     def _outdated(self, pool: str, push: Push) -> set[str]:
@@ -108,12 +108,31 @@ def _push(source: str, row: object) -> Push | None:
         return None
 
 
+def _instant(score: float) -> datetime | None:
+    """Seconds since 1970 → an instant; None where no clock has ever shown it."""
+    try:
+        return datetime.fromtimestamp(score, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _count(value: object) -> int:
+    found = read_whole(value)
+    if found is None:
+        raise ValueError("no count")
+    return found
+
+
 def _read_push(source: str, row: Any) -> Push:
     models = {
-        name: ModelPush(held=said["held"], last_arrival_at=read_time(said["last_arrival_at"]))
+        name: ModelPush(
+            held=None if said["held"] is None else _count(said["held"]), last_arrival_at=read_time(said["last_arrival_at"])
+        )
         for name, said in row["models"].items()
     }
     at = read_time(row["at"])
     if at is None:
         raise ValueError("no time")
-    return Push(source=source, at=at, replicas=row["replicas"], models=models)
+    return Push(
+        source=source, at=at, replicas={name: _count(in_flight) for name, in_flight in row["replicas"].items()}, models=models
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from redis import Redis
@@ -15,6 +15,7 @@ from capacity.ports import Sample
 from capacity.sources.engines import Skipped
 
 KEEP = timedelta(hours=1)  # far beyond any window in which a sample is still good
+MOST_TOKENS = 10**18  # a counter that runs for years
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +88,19 @@ def as_text(value: str | bytes) -> str:
 
 
 def read_time(value: object) -> datetime | None:
-    """An ISO time with its offset; None for anything else."""
+    """An ISO time with its offset, in UTC; None for anything else, and for one that UTC has no year for."""
     if not isinstance(value, str):
         return None
     try:
         found = datetime.fromisoformat(value)
-    except ValueError:
+        return None if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return None if found.tzinfo is None else found
+
+
+def read_whole(value: object, most: int = 10**12) -> int | None:
+    """A whole number from 0 to `most`; None for anything else."""
+    return value if type(value) is int and 0 <= value <= most else None
 
 
 def _replace(pipe: Any, key: str, rows: Mapping[str, str], *, gone: set[str]) -> None:
@@ -132,7 +138,9 @@ def _sample(row: object) -> Sample | None:
     if not isinstance(row, dict) or sampled_at is None:
         return None
     return Sample(
-        in_flight=_whole(row.get("in_flight")), sampled_at=sampled_at, output_tokens_total=_whole(row.get("output_tokens_total"))
+        in_flight=read_whole(row.get("in_flight")),
+        sampled_at=sampled_at,
+        output_tokens_total=read_whole(row.get("output_tokens_total"), MOST_TOKENS),
     )
 
 
@@ -154,7 +162,3 @@ def _document(row: str | bytes) -> object:
     except ValueError:
         return None
     return document
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -23,7 +23,7 @@ from capacity.ports import NodeReport, Order, Outcome, ReplicaReport
 from .node_harness import an_order
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-NAMES = st.text(max_size=50)
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=50)
 
 
 def a_report(node: str = "n1", pool: str = "p") -> NodeReport:
@@ -69,6 +69,10 @@ GOOD = report_to_json(a_report("bad"))
         GOOD | {"replicas": {}}, GOOD | {"replicas": [{}]}, GOOD | {"replicas": [GOOD["replicas"][0] | {"state": "happy"}]},
         GOOD | {"replicas": [GOOD["replicas"][0] | {"was_ready": 1}]}, GOOD | {"node": "other"}, GOOD | {"pool": "other"},
         GOOD | {"generation": None}, GOOD | {"node": 5}, GOOD | {"labels": {"zone": 1}}, "x" * 4_000_001,
+        GOOD | {"replicas": [GOOD["replicas"][0] | {"name": "x" * 251}]},
+        GOOD | {"at": "0001-01-01T00:00:00+10:00"}, GOOD | {"at": "9999-12-31T23:59:59-10:00"},
+        GOOD | {"labels": {"zone": "\ud800"}}, GOOD | {"labels": {"\0": "a"}}, GOOD | {"resources": {"\udfff": 1}},
+        GOOD | {"unknown_products": ["\0"]}, GOOD | {"replicas": [GOOD["replicas"][0] | {"message": "\ud83d"}]},
     ],
 )  # fmt: skip
 def test_a_broken_row_is_left_out_and_hurts_no_other(redis_client: redis.Redis, row: Any) -> None:

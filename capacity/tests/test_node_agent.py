@@ -23,7 +23,7 @@ from capacity.node.record import AnotherWorker, Record, Store, file_key
 
 from .node_harness import FleetOfProcesses, an_order
 
-HOSTILE = ['"><img src=x onerror=alert(1)>', "../../etc/passwd", "🦙" * 200, "a\0b\n", "."]
+HOSTILE = ['"><img src=x onerror=alert(1)>', "../../etc/passwd", "🦙" * 200, "a\1b\n", "."]
 
 
 @pytest.fixture

@@ -139,3 +139,23 @@ def test_a_lost_host_is_left_out_and_named():
 
 def test_what_runs_on_a_host_that_comes_back_is_there_again():
     assert [r.name for r in look([row()], [report(reported(), at=2)]).present] == ["r1"]
+
+
+@pytest.mark.parametrize("asked", ["", "drain", "undrain"])
+def test_what_runs_under_an_old_name_of_its_model_or_profile_is_what_its_row_says(asked):
+    """A host goes on with the names of the start; a rename must not hide what runs, nor start it a second time."""
+    seen = look([row(intent=asked, intent_at=ago(5) if asked else None)], [report(reported(model="old", profile="older"))])
+    assert [(r.name, r.model, r.profile) for r in seen.present] == [("r1", "chat", "h")]
+    assert not seen.problems and seen.nodes["n1"].resources == {"sim": 8}
+
+
+def test_a_host_whose_clock_is_far_ahead_is_silent_and_never_lost():
+    """Its last report would else vouch for it for as long as its clock is wrong, whether it runs or not."""
+    seen = look([row()], [report(reported(), at=-1000)])
+    assert (seen.nodes["n1"].is_ready, seen.nodes["n1"].is_lost) == (False, False)
+    assert [r.is_silent for r in seen.present] == [True]
+    assert [(p["code"], "its clock is ahead" in p["detail"]) for p in seen.problems] == [("node_silent", True)]
+
+
+def test_a_clock_a_little_ahead_is_no_silence():
+    assert look([], [report(at=-5)]).nodes["n1"].is_ready

@@ -166,3 +166,22 @@ def test_the_database_refuses_what_the_form_refuses(kind: Any, column: str, valu
     make_measurement()
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"UPDATE {kind._meta.db_table} SET {column} = %s", [value])
+
+
+# --- names that hosts go by ---------------------------------------------------------------------------------------
+def test_a_node_that_its_host_reports_keeps_its_name() -> None:
+    node = make_node(reported_at=NOW)
+    was, node.name = node.name, "renamed"
+    assert f"The host reports as {was}" in refusals(node)["name"][0]
+
+
+def test_a_pool_that_hosts_report_to_keeps_its_name() -> None:
+    node = make_node(reported_at=NOW)
+    node.pool.name = "renamed"
+    assert node.name in refusals(node.pool)["name"][0]
+
+
+def test_names_that_no_host_goes_by_may_change() -> None:
+    node = make_node()
+    node.name = node.pool.name = "renamed"
+    assert (save(node.pool, actor=None), save(node, actor=None)) == ([], [])

@@ -79,7 +79,17 @@ def test_a_pool_that_nobody_writes_is_forgotten_by_redis_itself(redis_client):
 
 @pytest.mark.parametrize(
     "row",
-    ["", "no json", "[]", "null", "{}", '{"sampled_at": 3}', '{"sampled_at": "2026-11-30T12:00:00"}', '{"sampled_at": "x"}'],
+    [
+        "",
+        "no json",
+        "[]",
+        "null",
+        "{}",
+        '{"sampled_at": 3}',
+        '{"sampled_at": "2026-11-30T12:00:00"}',
+        '{"sampled_at": "x"}',
+        '{"sampled_at": "0001-01-01T00:00:00+10:00", "at": "9999-12-31T23:59:59-10:00"}',
+    ],
 )
 def test_a_broken_row_is_left_out_and_hurts_no_other(redis_client, row):
     store = LoadStore(redis_client)
@@ -92,7 +102,7 @@ def test_a_broken_row_is_left_out_and_hurts_no_other(redis_client, row):
     assert redis_client.hkeys("llmgw:loads:p") == [b"good"]
 
 
-@pytest.mark.parametrize("value", ["-1", "2.5", "true", '"3"', "null"])
+@pytest.mark.parametrize("value", ["-1", "2.5", "true", '"3"', "null", "1000000000001"])
 def test_a_count_in_redis_that_is_none_is_unknown(redis_client, value):
     redis_client.hset("llmgw:loads:p", "a", f'{{"in_flight": {value}, "sampled_at": "2026-11-30T12:00:00+00:00"}}')
     assert LoadStore(redis_client).loads("p") == {"a": Sample(in_flight=None, sampled_at=NOW)}
@@ -144,8 +154,16 @@ def test_sources_unheard_for_an_hour_and_those_beyond_the_bound_go(redis_client)
 
 
 @pytest.mark.parametrize(
-    "row", ["", "[]", "null", '{"at": 3}', '{"at": "2026-11-30T12:00:00Z", "replicas": {}, "models": {"m": 3}}']
-)
+    "row",
+    [
+        "", "[]", "null", '{"at": 3}', '{"at": "2026-11-30T12:00:00Z", "replicas": {}, "models": {"m": 3}}',
+        '{"at": "2026-11-30T12:00:00Z", "replicas": [1], "models": {}}',
+        '{"at": "2026-11-30T12:00:00Z", "replicas": {"r": "3"}, "models": {}}',
+        '{"at": "2026-11-30T12:00:00Z", "replicas": {"r": 1000000000001}, "models": {}}',
+        '{"at": "2026-11-30T12:00:00Z", "replicas": {}, "models": {"m": {"held": -5, "last_arrival_at": null}}}',
+        '{"at": "9999-12-31T23:59:59-10:00", "replicas": {}, "models": {}}',
+    ],
+)  # fmt: skip
 def test_a_broken_push_is_left_out_and_hurts_no_other(redis_client, row):
     store = PushStore(redis_client)
     store.push("p", push("good"))
@@ -153,3 +171,11 @@ def test_a_broken_push_is_left_out_and_hurts_no_other(redis_client, row):
     pushed = store.read("p")
     assert pushed is not None
     assert pushed.pushes == (push("good"),)
+
+
+@pytest.mark.parametrize("score", [1e300, float("inf"), -1e15])
+def test_an_arrival_at_no_time_is_left_out_and_hurts_no_other(redis_client, score):
+    redis_client.zadd("llmgw:arrivals:p", {"broken": score, "good": NOW.timestamp()})
+    pushed = PushStore(redis_client).read("p")
+    assert pushed is not None
+    assert pushed.arrivals == {"good": NOW}

@@ -43,6 +43,7 @@ def test_redis_away_is_said_without_its_address(client):
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["checks"]["redis"] == "does not answer (ConnectionError)"
+    assert answer.json()["checks"]["beat"] == "unknown: its store does not answer"  # a hanging store is waited for once
 
 
 def test_metrics_are_for_loopback_without_a_proxy_or_a_token_of_somebody_who_sees_everything(client):
