@@ -1,0 +1,66 @@
+"""What the running site starts with, written by a process of its own: `python -m llmgw_site.tests.e2e.rows seed|burst`.
+
+A model `chat` whose simulators serve two requests each, one that engines of bad manners serve for each manner (all off), and
+a token of a gateway, which is printed.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import django
+
+POOL, NODE = "e2e", "e2e-1"
+CAPACITY = 2
+MANNERS = ("hang", "html", "big", "nan")
+# seconds instead of minutes: what takes an hour elsewhere is over while a test looks at it
+WINDOWS = {
+    "down_window_seconds": 1,
+    "stale_after_seconds": 20,
+    "start_timeout_seconds": 60,
+    "unready_grace_seconds": 15,
+    "drain_timeout_seconds": 3,
+    "idle_seconds": 60,
+    "wake_seconds": 30,
+    "node_silent_seconds": 20,
+    "node_lost_seconds": 90,
+}
+
+
+def seed() -> str:
+    """A gateway's token."""
+    from capacity import services
+    from capacity.models import PoolSettings
+    from capacity.tests.factories import make_measurement, make_model, make_node, make_profile
+    from quotas.services import service_account, token_create
+
+    pool = services.pool_create(POOL, actor=None, reason="tests")
+    PoolSettings.objects.filter(pool=pool).update(**WINDOWS)
+    make_node(NODE, pool=pool, resources={"sim": 16})
+    chat = make_profile(
+        make_model("chat", pool=pool, min_replicas=1, max_replicas=4),
+        "small",
+        template="simulator",
+        parameters={"capacity": str(CAPACITY), "ttft_ms": "50", "tpot_ms": "50", "load_seconds": "0"},
+    )
+    make_measurement(chat, max_concurrency=CAPACITY)
+    for manner in MANNERS:
+        profile = make_profile(make_model(manner, pool=pool, min_replicas=0, max_replicas=0), "bad", template=manner)
+        make_measurement(profile, max_concurrency=CAPACITY)
+    return token_create(service_account("gateway"), days=1)
+
+
+def burst() -> str:
+    """Forty passes at once: more than the workers can do one after another."""
+    from capacity.models import Lease
+    from capacity.tasks import reconcile_pool
+
+    pool_id = Lease.objects.get(pool__name=POOL).pool_id
+    for _ in range(40):
+        reconcile_pool.apply_async((pool_id,), expires=60)
+    return ""
+
+
+if __name__ == "__main__":
+    django.setup()
+    print({"seed": seed, "burst": burst}[sys.argv[1]]())
