@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from django.conf import settings
+from redis.exceptions import RedisError
 
 from quotas.models import Pool
 
 from .models import Replica
 from .ports import FleetDriver
+from .sources.address import Network
 from .sources.engines import Target, scrape
 from .sources.store import LoadStore
 from .store import redis_client
 
 SHARD = 500
+TURN_SECONDS = 10  # beyond what a reading may take; a killed worker holds nothing up for longer
 SERVING = (Replica.State.READY, Replica.State.UNREADY, Replica.State.DRAINING)
 LINK_LOCAL = (ipaddress.ip_network("169.254.0.0/16"), ipaddress.ip_network("fe80::/10"))
+
+
+def allowed_networks() -> Sequence[Network]:
+    """Addresses that are refused by default and allowed by the operator's setting."""
+    return LINK_LOCAL if settings.ALLOW_LINK_LOCAL else ()
 
 
 def shards(driver: FleetDriver) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -39,7 +48,20 @@ def shards(driver: FleetDriver) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 def scrape_into_store(pool: str, endpoints: Sequence[tuple[str, str]], now: datetime) -> None:
-    """Waits at most five seconds for all of them together; whoever did not answer keeps the last sample, which ages."""
-    allowed = LINK_LOCAL if settings.ALLOW_LINK_LOCAL else ()
-    targets = [Target(replica=name, url=url) for name, url in endpoints]
-    LoadStore(redis_client()).write(pool, asyncio.run(scrape(targets, allowed_networks=allowed)), now)
+    """Waits at most five seconds for all of them together; whoever did not answer keeps the last sample, which ages.
+
+    Nothing where the former reading of this shard still runs: while one engine hangs, rounds that overlap would take every
+    process of the worker, and passes would die in the queue."""
+    turn = f"llmgw:scrape:{pool}:{endpoints[0][0]}"
+    redis = redis_client()
+    try:
+        if not redis.set(turn, 1, nx=True, ex=TURN_SECONDS):
+            return
+    except RedisError:
+        return  # nowhere to write to
+    try:
+        targets = [Target(replica=name, url=url) for name, url in endpoints]
+        LoadStore(redis).write(pool, asyncio.run(scrape(targets, allowed_networks=allowed_networks())), now)
+    finally:
+        with contextlib.suppress(RedisError):
+            redis.delete(turn)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Case, OuterRef, QuerySet, Subquery, When
 
+from capacity.fleet_scrape import allowed_networks
 from capacity.models import LanguageModel, Measurement, Profile, Replica
+from capacity.sources.address import text_fault
 
 
 def endpoints_document(models: QuerySet[LanguageModel]) -> dict[str, Any]:
@@ -24,13 +26,15 @@ def endpoints_document(models: QuerySet[LanguageModel]) -> dict[str, Any]:
         {"replica": replica, "model": names[model]["name"], "url": url, "weight": weights.get(profile, smallest.get(model, 1))}
         for replica, model, profile, url in ready.values_list("name", "model_id", "profile_id", "url")
         if model in names  # a model that was made in between is in the next answer
+        if text_fault(url, allowed_networks()) is None  # a gateway is never sent where a cloud hands out credentials
     ]
     return {"endpoints": endpoints, "models": sorted(names.values(), key=lambda row: row["name"])}
 
 
 def _weights(models: QuerySet[LanguageModel]) -> tuple[dict[int, int], dict[int, int]]:
     """Profile → measured concurrency, and model → the smallest of its profiles that is above 0."""
-    newest = Measurement.objects.filter(profile=OuterRef("pk")).order_by("-measured_at", "-id")
+    is_current = Case(When(status=Measurement.Status.CURRENT, then=0), default=1)
+    newest = Measurement.objects.filter(profile=OuterRef("pk")).order_by(is_current, "-measured_at", "-id")
     measured = Subquery(newest.values("max_concurrency")[:1])
     rows = (
         Profile.objects.filter(model__in=models).order_by().annotate(measured=measured).values_list("pk", "model_id", "measured")

@@ -111,6 +111,12 @@ def literal_fault(host: str, allowed: Sequence[Network] = ()) -> str | None:
         return None
 
 
+def text_fault(url: str, allowed: Sequence[Network] = ()) -> str | None:
+    """What can be said against an endpoint's URL without asking a name server, as a sentence, or None."""
+    parts = _split(url)
+    return parts if isinstance(parts, str) else literal_fault(parts.hostname or "", allowed)
+
+
 def _split(url: str) -> SplitResult | str:
     if len(url) > MAX_URL_CHARACTERS or any(character.isspace() or not character.isprintable() for character in url):
         return f"An endpoint's URL is at most {MAX_URL_CHARACTERS} characters long and has no spaces."

@@ -58,6 +58,20 @@ class TestEndpoints:
         replica(profile, "chat-1")
         assert weights(gateway) == {"chat-1": 9}
 
+    def test_a_current_measurement_counts_before_a_newer_doubtful_one(self, gateway, chat):
+        profile = make_profile(chat)
+        make_measurement(profile, max_concurrency=9, measured_at=datetime(2026, 1, 1, tzinfo=UTC))
+        make_measurement(profile, max_concurrency=2, status="stale", measured_at=datetime(2026, 2, 1, tzinfo=UTC))
+        replica(profile, "chat-1")
+        assert weights(gateway) == {"chat-1": 9}
+
+    @pytest.mark.parametrize("url", ["http://169.254.169.254/latest", "http://[fe80::1]:8000", "javascript:alert(1)"])
+    def test_a_gateway_is_never_sent_to_a_refused_address(self, gateway, chat, url, settings):
+        replica(make_profile(chat), "chat-1", url=url)
+        assert weights(gateway) == {}
+        settings.ALLOW_LINK_LOCAL = True
+        assert weights(gateway) == ({} if url.startswith("javascript") else {"chat-1": 1})
+
     def test_an_unmeasured_one_weighs_the_smallest_measured_of_its_model(self, gateway, chat):
         for concurrency in (0, 8, 20):
             make_measurement(make_profile(chat), max_concurrency=concurrency)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+import redis
 
 from capacity import fleet_scrape
 from capacity.models import Replica
-from capacity.tests.fleet import Fleet
+from capacity.tests.fleet import START, Fleet
 
 pytestmark = pytest.mark.django_db
 
@@ -35,3 +38,30 @@ def test_many_endpoints_come_in_shards(monkeypatch):
     for number in range(5):
         Replica.objects.create(name=f"r{number}", url=f"http://127.0.0.1:{number + 1}", **fields)
     assert [len(endpoints) for _, endpoints in fleet_scrape.shards(fleet.fake)] == [2, 2, 1]
+
+
+def test_a_shard_is_not_read_again_while_the_former_reading_runs(redis_client, monkeypatch):
+    read = []
+
+    async def reading(targets, **_):
+        read.append([target.replica for target in targets])
+        if len(read) == 1:
+            begun_meanwhile("p", [("r1", "http://127.0.0.1:1")])
+        return {}
+
+    def begun_meanwhile(*shard):
+        other = threading.Thread(target=fleet_scrape.scrape_into_store, args=(*shard, START))
+        other.start()
+        other.join()
+
+    monkeypatch.setattr(fleet_scrape, "redis_client", lambda: redis_client)
+    monkeypatch.setattr(fleet_scrape, "scrape", reading)
+    for _ in range(2):
+        fleet_scrape.scrape_into_store("p", [("r1", "http://127.0.0.1:1")], START)
+    assert read == [["r1"], ["r1"]], "the one in between is left out, the one after it is not"
+
+
+def test_nothing_is_read_while_there_is_nowhere_to_write_to(monkeypatch):
+    monkeypatch.setattr(fleet_scrape, "redis_client", lambda: redis.Redis(port=1, socket_connect_timeout=0.2))
+    monkeypatch.setattr(fleet_scrape, "scrape", None)
+    fleet_scrape.scrape_into_store("p", [("r1", "http://127.0.0.1:1")], START)
