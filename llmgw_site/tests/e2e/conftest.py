@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from llmgw_site.tests.test_chromium_journey import page as page
+
 from . import rows
 from .site import LiveSite, until
 
