@@ -68,7 +68,7 @@ def shape_violations(snapshot: Document, plan: Document) -> Iterator[str]:
     if plan["format"] != "llmgw.plan/1" or plan["at"] != snapshot["at"]:
         yield f"format {plan['format']} at {plan['at']}"
     names = [d.get("model") for d in plan["decisions"]]
-    if names != sorted(m["name"] for m in snapshot["models"]):
+    if names != sorted(m["name"] for m in snapshot.get("models") or []):
         yield f"not one decision a model, by name: {names}"
     for decision in plan["decisions"]:
         if set(decision) != DECISION_KEYS:
@@ -139,7 +139,7 @@ def mode_violations(plan: Document, replicas: Mapping[str, Document], ledger: Le
 
 def actions_by_model(snapshot: Document, plan: Document) -> dict[str, list[Document]]:
     replicas = {r["name"]: r for r in snapshot.get("replicas") or []}
-    found: dict[str, list[Document]] = {m["name"]: [] for m in snapshot["models"]}
+    found: dict[str, list[Document]] = {m["name"]: [] for m in snapshot.get("models") or []}
     for action in plan["actions"]:
         found[model_of(action, replicas)].append(action)
     return found

@@ -14,7 +14,7 @@ class Ledger:
         self.models = read_models(document)
         self.at = instant(document["at"])
         self.nodes = {n["name"]: n for n in document.get("nodes") or []}
-        self.nodes_known = document.get("nodes") is not None
+        self.nodes_known = document.get("nodes", []) is not None
         self.reach = ancestors(document)
         self.rows = [q for q in document.get("quotas") or [] if q.get("limit") is not None]
         self.has_guarantees = any(q.get("guarantee") for q in document.get("quotas") or [])

@@ -252,7 +252,7 @@ def total(parts: Iterable[int | None]) -> int | None:
 
 
 def read_models(document: Mapping[str, Any]) -> dict[str, ModelFacts]:
-    return {row["name"]: ModelFacts(document, row) for row in document["models"]}
+    return {row["name"]: ModelFacts(document, row) for row in document.get("models") or []}
 
 
 def ancestors(document: Mapping[str, Any]) -> dict[str, set[str]]:

@@ -182,7 +182,8 @@ def test_a_mutated_snapshot_is_planned_by_the_rules_or_refused_by_paths_that_exi
             assert resolves(before, fault.path), f"{fault.path} leads nowhere: {fault.message}"
             assert isinstance(fault.message, str) and fault.message and "\n" not in fault.message
         return
-    assert violations(before, plan) == []
+    found = violations(before, plan)
+    assert not found, "\n".join([*found, json.dumps(before, default=str)])
 
 
 @examples(60)

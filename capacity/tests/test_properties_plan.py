@@ -3,14 +3,14 @@
 import json
 from copy import deepcopy
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from capacity.domain import plan_json
 from capacity.tests.plan_checker import violations
 from capacity.tests.plan_removals import rest_is_under, survivors_are_under
 from capacity.tests.snapshot_facts import read_models
-from capacity.tests.strategies import Document, busy_snapshots, calm_snapshots, examples, snapshots
+from capacity.tests.strategies import Document, busy_snapshots, calm_snapshots, examples, moment, snapshots
 
 
 def assert_sound(snapshot: Document) -> None:
@@ -24,8 +24,24 @@ def test_no_plan_breaks_a_limit_a_bound_a_node_or_a_class_and_each_hold_has_its_
     assert_sound(snapshot)
 
 
+def one_model(replicas: list[Document], **model: object) -> Document:
+    rows = [{"model": "m", "profile": "p", "nodes": ["n"], "state": "ready", "since": moment(20)} | r for r in replicas]
+    return {
+        "format": "llmgw.snapshot/1", "at": moment(0), "nodes": [{"name": "n", "resources": {"gpu": 9}}],
+        "models": [{"name": "m"} | model],
+        "profiles": [{"model": "m", "name": "p", "resource": "gpu", "units": 1}],
+        "measurements": [{"model": "m", "profile": "p", "max_concurrency": 10, "tokens_per_second": 300}], "replicas": rows,
+    }  # fmt: skip
+
+
+SURVIVOR_AT_ITS_EDGE = one_model([{"name": f"r{i}", "in_flight": load} for i, load in enumerate((6, 2, 2))])
+LAST_IS_NOT_REMOVABLE = one_model([{"name": "r", "in_flight": 0, "removable": False}], min_replicas=0, scale_to_zero=True)
+
+
 @examples(150)
 @given(calm_snapshots())
+@example(SURVIVOR_AT_ITS_EDGE)
+@example(LAST_IS_NOT_REMOVABLE)
 def test_no_removal_breaks_a_rule(snapshot: Document) -> None:
     assert_sound(snapshot)
 

@@ -9,6 +9,7 @@ from django.db import DatabaseError
 
 from capacity import reconcile, record
 from capacity.models import Action, Backoff, Decision, LanguageModel, Lease, Node, Pass, Replica, Sample
+from capacity.ports import NodeReport
 from capacity.tests.fleet import START, Fleet
 
 pytestmark = pytest.mark.django_db
@@ -252,3 +253,11 @@ def test_the_database_gone_ends_the_pass_with_a_sentence_and_no_exception(monkey
     monkeypatch.undo()
     fleet.fake.advance(15)
     assert fleet.a_pass().outcome == "done"
+
+
+@pytest.mark.parametrize("name", ["", " a", "a/../b", "a\nb", "x" * 201])
+def test_a_host_that_reports_under_no_name_is_not_written_down(name):
+    lease = Fleet().lease
+    reports = [NodeReport(node=node, pool=lease.pool.name, at=START, resources={}, replicas=()) for node in (name, "host-2")]
+    assert reconcile.register(lease, reports)
+    assert Node.objects.filter(name="host-2").exists() and not Node.objects.filter(name=name).exists()
