@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
@@ -64,6 +65,8 @@ def names(texts: Sequence[str]) -> str:
     return shown if len(texts) <= MOST_NAMED else f"{shown} and {len(texts) - MOST_NAMED} more"
 
 
+_FRACTION_OF_A_SECOND: Final = re.compile(r"(?<=:\d\d)\.\d+Z")
+
 _PHRASES: Final[Mapping[str, str]] = {
     "limit": "the limit of {scope} on {target} is {limit} and {used} are used",
     "room": "{resource} has {free} free, at most {largest_free} on one node",
@@ -73,11 +76,12 @@ _PHRASES: Final[Mapping[str, str]] = {
     "unmeasured": "{profile} is not measured",
     "unable": "{profile} was measured to miss the target even without load",
     "not_active": "{profile} takes no new ones",
-    "backoff": "{profile} backs off until {until}",
+    "backoff": "{profile} failed to run there and rests until {until}",
     "unknown": "the {store} could not be read",
 }
 
 
 def stop_phrase(stop: LimitedBy) -> str:
     """One thing that was in the way, with its numbers."""
-    return _PHRASES[stop.kind].format(**stop.facts)
+    # nobody acts on fractions of a second
+    return _FRACTION_OF_A_SECOND.sub("Z", _PHRASES[stop.kind].format(**stop.facts))

@@ -112,3 +112,8 @@ def test_numbers_read_as_people_write_them() -> None:
 def test_every_kind_of_limit_has_a_phrase_with_its_facts(kind: str, facts: dict[str, str | int]) -> None:
     phrase = stop_phrase(LimitedBy(kind=kind, facts=facts))
     assert all(str(value) in phrase for value in facts.values())
+
+
+def test_the_end_of_a_rest_is_said_to_the_second() -> None:
+    stop = LimitedBy(kind="backoff", facts={"profile": "p", "until": "2026-11-30T12:00:00.363156Z"})
+    assert stop_phrase(stop) == "p failed to run there and rests until 2026-11-30T12:00:00Z"
