@@ -1,0 +1,83 @@
+"""The docs name everything that there is, and nothing that there is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.core.management import get_commands
+from django.urls import get_resolver
+
+from capacity.domain.reasons import LIMITS, PROBLEMS, REASONS
+from capacity.models import PoolSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OURS = {"capacity", "quotas", "llmgw_site"}
+
+
+def said(name: str) -> set[str]:
+    """What stands in backticks on a page of the docs, each word and path of it by itself."""
+    quoted = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / name).read_text())
+    return {word.strip(",.;()[]") for text in quoted for word in re.split(r"[\s=]+", text)} | set(quoted)
+
+
+def api_paths(patterns: list, prefix: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        path = prefix + str(pattern.pattern)
+        if hasattr(pattern, "url_patterns"):
+            yield from api_paths(pattern.url_patterns, path)
+        elif path.startswith("api/v1/") and path != "api/v1/":
+            yield "/" + path
+
+
+def test_every_environment_variable_is_explained():
+    source = (ROOT / "llmgw_site" / "env.py").read_text()
+    names = set(re.findall(r'env\.\w+\("([A-Z_]+)"', source))
+    assert len(names) > 8
+    assert names <= said("settings.md")
+    assert {name for name in said("settings.md") if name.startswith("LLMGW_")} <= names
+
+
+def test_every_setting_of_a_pool_is_explained():
+    fields = {field.name for field in PoolSettings._meta.concrete_fields} - {"id", "pool"}
+    assert fields <= said("settings.md")
+
+
+@pytest.mark.parametrize("table", [REASONS, PROBLEMS, LIMITS])
+def test_every_code_is_explained(table):
+    assert set(table) <= said("reasons.md")
+
+
+def test_every_metric_is_explained_and_no_other():
+    source = (ROOT / "capacity" / "exporter.py").read_text()
+    metrics = set(re.findall(r'"(llmgw_[a-z_]+)"', source))
+    assert metrics == {name for name in said("metrics.md") if re.fullmatch(r"llmgw_[a-z_]+", name)}
+
+
+def test_every_command_is_explained_and_every_named_one_exists():
+    ours = {name for name, app in get_commands().items() if app in OURS}
+    named = {name for page in PAGES for name in re.findall(r"manage\.py ([a-z_]+)", page.read_text())}
+    explained = set(re.findall(r"manage\.py ([a-z_]+)", (ROOT / "docs" / "commands.md").read_text()))
+    assert ours <= explained
+    assert named <= set(get_commands())
+
+
+def test_every_address_of_the_api_is_explained():
+    text = re.sub(r"/NAME", "/<path:name>", (ROOT / "docs" / "api.md").read_text())
+    for path in api_paths(get_resolver().url_patterns):
+        assert re.sub(r"/<(int:id|path:name)>$", "", path) in text, path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if not target.startswith(("http://", "https://")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_apps_are_those_that_the_docs_speak_of():
+    assert {config.name for config in apps.get_app_configs()} >= OURS
