@@ -16,7 +16,7 @@ OPEN = (Action.State.PENDING, Action.State.SENT)
 
 def act(driver: FleetDriver, turn: Turn, built: Built, actions: Iterable[Action]) -> int:
     """How many orders were accepted. A failure is written to its action and stops no other."""
-    orders = [*asked_again(turn, built), *(order_of(turn, built, action) for action in actions)]
+    orders = [*asked_again(turn, built), *new_orders(turn, built, actions)]
     outcomes = {order.replica: (order, driver.apply(order)) for order in orders}
     write_outcomes(outcomes, turn.now)
     return sum(1 for _, outcome in outcomes.values() if outcome.kind == "accepted")
@@ -37,16 +37,15 @@ def asked_again(turn: Turn, built: Built) -> list[Order]:
     return orders
 
 
-def order_of(turn: Turn, built: Built, action: Action) -> Order:
-    model = next(row.name for row in built.rows.models.values() if row.id == action.model_id)
-    profile = built.rows.profiles[model, action.profile_name]
-    nodes = tuple(action.nodes) or nodes_of(built, action.replica_name)
-    return order(turn, built, action.op, action.replica_name, profile, nodes)
-
-
-def nodes_of(built: Built, replica: str) -> tuple[str, ...]:
-    present = built.observed.present if built.observed else ()
-    return next((found.nodes for found in present if found.name == replica), ())
+def new_orders(turn: Turn, built: Built, actions: Iterable[Action]) -> list[Order]:
+    names = {row.id: row.name for row in built.rows.models.values()}
+    hosts = {present.name: present.nodes for present in (built.observed.present if built.observed else ())}
+    orders = []
+    for action in actions:
+        profile = built.rows.profiles[names[action.model_id], action.profile_name]
+        nodes = tuple(action.nodes) or hosts.get(action.replica_name, ())
+        orders.append(order(turn, built, action.op, action.replica_name, profile, nodes))
+    return orders
 
 
 def order(turn: Turn, built: Built, op: str, replica: str, profile: ProfileRow, nodes: tuple[str, ...]) -> Order:
@@ -64,9 +63,14 @@ def order(turn: Turn, built: Built, op: str, replica: str, profile: ProfileRow, 
         units=profile.units,
         template=profile.template,
         parameters=profile.parameters,
-        start_timeout_seconds=profile.start_timeout_seconds or settings.start_timeout_seconds,
-        drain_timeout_seconds=model.drain_timeout_seconds or settings.drain_timeout_seconds,
+        start_timeout_seconds=own_or(profile.start_timeout_seconds, settings.start_timeout_seconds),
+        drain_timeout_seconds=own_or(model.drain_timeout_seconds, settings.drain_timeout_seconds),
     )
+
+
+def own_or(own: int | None, setting: int) -> int:
+    """0 is a time of its own."""
+    return setting if own is None else own
 
 
 def write_outcomes(outcomes: dict[str, tuple[Order, Outcome]], now: datetime) -> None:

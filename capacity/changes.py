@@ -150,7 +150,7 @@ def adopted(built: Built, present: Present, turn: Turn, pk: int | None) -> Repli
         model_id=built.rows.models[present.model].id,
         profile_id=profile.id,
         nodes=list(present.nodes),
-        units=profile.units * profile.hosts,
+        units=profile.units,
         state=present.state,
         since=present.since,
         url=present.url,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, F, Sum
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -120,7 +120,7 @@ def fleet() -> Iterator[Metric]:
     held: dict[tuple[str, str], int] = defaultdict(int)
     for pool, model, profile, resource, state, count, units in present.values_list(
         "pool__name", "model__name", "profile__name", "profile__resource", "state"
-    ).annotate(count=Count("id"), held=Sum("units")):
+    ).annotate(count=Count("id"), held=Sum(F("units") * F("profile__hosts"))):
         replicas.add_metric([pool, model, profile, state], count)
         held[pool, resource] += units
     yield replicas

@@ -105,35 +105,32 @@ def by_pool(quotas: Iterable[tuple[str, Quota]]) -> dict[str, tuple[Quota, ...]]
 
 
 def load_measurements(_held: Measurements | None) -> Measurements:
-    """Of each profile the newest `current` row, else the newest of all. A row that cannot be used is skipped and listed."""
-    chosen: dict[tuple[str, str, str], tuple[bool, Measurement]] = {}
+    """Of each profile the row in use. One that cannot be used is skipped and listed, and the next best stands for it."""
+    chosen: dict[tuple[str, str, str], Measurement] = {}
     skipped: list[tuple[str, str]] = []
-    fields = (
-        "profile__model__pool__name",
-        "profile__model__name",
-        "profile__name",
-        "max_concurrency",
-        "tokens_per_second",
-        "status",
-    )
-    for pool, model, profile, concurrency, tokens, status in MeasurementRow.objects.order_by("measured_at", "id").values_list(
-        *fields
-    ):
+    rows = MeasurementRow.objects.best_first().values_list(*MEASUREMENT_FIELDS)
+    for pool, model, profile, concurrency, tokens, status in rows:
         fault = measurement_fault(concurrency, tokens, status)
         if fault:
             skipped.append((f"{model} · {profile}", fault))
-            continue
-        is_current = status == "current"
-        before = chosen.get((pool, model, profile))
-        if before is None or is_current or not before[0]:
-            row = Measurement(
+        elif (pool, model, profile) not in chosen:
+            chosen[pool, model, profile] = Measurement(
                 model=model, profile=profile, max_concurrency=concurrency, tokens_per_second=Fraction(tokens), status=status
             )
-            chosen[pool, model, profile] = (is_current, row)
     in_use: dict[str, list[Measurement]] = defaultdict(list)
-    for (pool, _, _), (_, row) in chosen.items():
+    for (pool, _, _), row in chosen.items():
         in_use[pool].append(row)
     return Measurements(in_use={pool: tuple(rows) for pool, rows in in_use.items()}, skipped=tuple(skipped))
+
+
+MEASUREMENT_FIELDS = (
+    "profile__model__pool__name",
+    "profile__model__name",
+    "profile__name",
+    "max_concurrency",
+    "tokens_per_second",
+    "status",
+)
 
 
 def measurement_fault(concurrency: Any, tokens: Any, status: str) -> str:

@@ -1,4 +1,4 @@
-"""What the reconciler needs of the outside world: a driver that moves replicas, a source that reads loads, a clock.
+"""What the reconciler needs of the outside world: a driver that moves replicas, a source that reads loads.
 
 A driver's failure is an `Outcome`, never an exception across this border. All times are aware UTC datetimes.
 """
@@ -107,8 +107,3 @@ class Sample:
 class MetricSource(Protocol):
     def loads(self, pool: str) -> Mapping[str, Sample] | None:
         """Replica name → newest sample; replicas never read are absent; None where the store cannot be read."""
-
-
-class Clock(Protocol):
-    def now(self) -> datetime:
-        """The present instant, UTC."""

@@ -31,3 +31,9 @@ class OfModelQuerySet(models.QuerySet[Any]):
         fields = {field.name for field in self.model._meta.get_fields()}
         path = "model" if "model" in fields else "profile__model"
         return self.filter(**{f"{path}__scope_id__in": seen_scopes(user)})
+
+
+class MeasurementQuerySet(OfModelQuerySet):
+    def best_first(self) -> MeasurementQuerySet:
+        """Of a profile's measurements the one in use comes first: the newest `current`, else the newest of all."""
+        return self.order_by(models.Case(models.When(status="current", then=0), default=1), "-measured_at", "-id")

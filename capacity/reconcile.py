@@ -31,7 +31,7 @@ GAP_INTERVALS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassReport:
-    """What became of a pass. `outcome`: `done`, `advised` (nothing recorded), `held` (another has the lease), `lease_lost`,
+    """What became of a pass. `outcome`: `done`, `held` (another has the lease), `lease_lost`,
     `failed` (the database did not answer)."""
 
     pool: str

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from . import backoff, bulk
 from . import lease as leases
-from .backoff import Failure
 from .changes import write_fleet_changes
+from .domain.backoff import Failure
 from .domain.types import Action as PlannedAction
 from .domain.types import Decision as PlannedDecision
 from .domain.types import Plan
@@ -192,7 +192,7 @@ def new_replica(turn: Turn, built: Built, planned: PlannedAction, name: str) -> 
         model_id=built.rows.models[planned.model].id,
         profile_id=profile.id,
         nodes=list(planned.nodes),
-        units=profile.units * profile.hosts,
+        units=profile.units,
         state=Replica.State.STARTING,
         since=turn.now,
         created_at=turn.now,

@@ -12,7 +12,8 @@ from quotas.domain.policy import QuotaPolicy
 from quotas.domain.types import Quota
 
 from . import rows as row_module
-from .backoff import Failure, Rest, rests
+from .backoff import Rest, rests
+from .domain.backoff import Failure
 from .domain.snapshot import bounds_fault, snapshot_document
 from .domain.types import UNKNOWN, Backoff, Measurement, Model, Node, Profile, Replica, Snapshot, Unknown
 from .last_good_views import Measurements, Policies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Case, OuterRef, QuerySet, Subquery, When
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from capacity.fleet_scrape import allowed_networks
 from capacity.models import LanguageModel, Measurement, Profile, Replica
@@ -33,9 +33,8 @@ def endpoints_document(models: QuerySet[LanguageModel]) -> dict[str, Any]:
 
 def _weights(models: QuerySet[LanguageModel]) -> tuple[dict[int, int], dict[int, int]]:
     """Profile → measured concurrency, and model → the smallest of its profiles that is above 0."""
-    is_current = Case(When(status=Measurement.Status.CURRENT, then=0), default=1)
-    newest = Measurement.objects.filter(profile=OuterRef("pk")).order_by(is_current, "-measured_at", "-id")
-    measured = Subquery(newest.values("max_concurrency")[:1])
+    used = Measurement.objects.filter(profile=OuterRef("pk")).best_first()
+    measured = Subquery(used.values("max_concurrency")[:1])
     rows = (
         Profile.objects.filter(model__in=models).order_by().annotate(measured=measured).values_list("pk", "model_id", "measured")
     )

@@ -36,7 +36,7 @@ class _Node:
 
 
 class FakeFleet:
-    """A FleetDriver and a Clock. `advance` moves time; `in_flight` holds what each replica is working on (absent: 0).
+    """A FleetDriver with its own clock. `advance` moves time; `in_flight` holds what each replica is working on (absent: 0).
 
     `start_seconds`: from start to ready; `grace_seconds`: a drain lasts at least this long. `away`: the store of
     reports cannot be read. Models in `broken` exit before they are ready, with that text as their last words.

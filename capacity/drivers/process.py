@@ -64,14 +64,6 @@ class ProcessDriver:
             )
         return Outcome(kind="accepted", message=f"Queued on {queue}.")
 
-    def forget(self, pool: str, node: str) -> bool:
-        """Drop the last report of a node that was taken out of service; False when Redis cannot be reached."""
-        try:
-            self._redis.hdel(REPORTS_KEY.format(pool=pool), node)
-        except (RedisError, OSError):
-            return False
-        return True
-
 
 def _decoded(value: bytes | str) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -16,7 +16,7 @@ from simple_history.models import HistoricalRecords
 from quotas.models import Pool, Scope
 from quotas.validators import LARGEST, validate_name, validate_resource_class
 
-from ..querysets import ModelQuerySet, OfModelQuerySet
+from ..querysets import MeasurementQuerySet, ModelQuerySet, OfModelQuerySet
 
 WHOLE = [MaxValueValidator(LARGEST)]
 POSITIVE = [MinValueValidator(1), MaxValueValidator(LARGEST)]
@@ -266,7 +266,7 @@ class Profile(models.Model):
 
 
 class Measurement(models.Model):
-    """What one replica of a profile serves within its SLO. The newest of a profile is in use; older ones are history."""
+    """What one replica of a profile serves within its SLO. The newest `current` of a profile is in use, else its newest."""
 
     class Status(models.TextChoices):
         CURRENT = "current"
@@ -286,7 +286,7 @@ class Measurement(models.Model):
     evidence = models.JSONField(default=dict, blank=True, help_text="Engine, version, tool and all stages of the sweep.")
     note = models.TextField(blank=True)
     history = HistoricalRecords()
-    objects = OfModelQuerySet.as_manager()
+    objects = MeasurementQuerySet.as_manager()
 
     class Meta:
         ordering = ["-measured_at", "-id"]

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from capacity.drivers.advise import AdviseDriver
 from capacity.drivers.fake import FakeFleet
 from capacity.drivers.process import ProcessDriver
 from capacity.drivers.wire import REPORTS_KEY, order_from_json, order_to_json, report_from_json, report_to_json
@@ -90,13 +89,6 @@ def test_no_redis_is_no_answer_rather_than_an_empty_fleet() -> None:
     client = redis.Redis(port=1, retry=Retry(NoBackoff(), 0))
     driver = a_driver(client)
     assert driver.observe("p") is None
-    assert driver.forget("p", "n1") is False
-
-
-def test_a_node_out_of_service_can_be_forgotten(redis_client: redis.Redis) -> None:
-    write(redis_client, "n1", report_to_json(a_report("n1")))
-    assert a_driver(redis_client).forget("p", "n1")
-    assert a_driver(redis_client).observe("p") == []
 
 
 def test_an_order_goes_to_its_hosts_queue_and_dies_there_after_a_minute(redis_client: redis.Redis) -> None:
@@ -155,17 +147,6 @@ def test_a_task_with_a_broken_order_is_refused_with_a_sentence(change: dict[str,
 
 def test_a_process_that_is_no_node_worker_does_no_orders() -> None:
     assert serving.apply_document(order_to_json(an_order()))["kind"] == "refused"
-
-
-def test_the_advising_driver_sees_all_and_does_nothing() -> None:
-    fleet = FakeFleet()
-    fleet.add_node("n1", "example", {"sim": 16})
-    driver = AdviseDriver(fleet)
-    outcome = driver.apply(an_order())
-    assert outcome == Outcome(kind="refused", message="Advice only: would start chat-1 on n1.")
-    assert driver.said == [an_order()]
-    assert driver.observe("example") == fleet.observe("example")
-    assert fleet.observe("example")[0].replicas == ()
 
 
 def test_orders_for_a_silent_host_wait_a_minute_and_no_longer() -> None:

@@ -138,3 +138,11 @@ def test_a_read_that_hangs_is_given_up_and_no_second_one_is_begun():
     assert len(begun) == 1
     finish.set()
     assert Bounded(lambda held: "quick")(None) == "quick"
+
+
+@pytest.mark.django_db
+def test_every_reader_of_measurements_takes_the_same_one_to_be_in_use():
+    profile = make_profile()
+    current = make_measurement(profile, status="current", measured_at=START - timedelta(days=2))
+    make_measurement(profile, status="assumed", measured_at=START - timedelta(days=1))
+    assert profile.measurements.best_first().first() == current

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from capacity.models import Node
-from capacity.tests.factories import make_measurement, make_model, make_node, make_pool, make_profile
+from capacity.tests.factories import make_model, make_node, make_pool, make_profile
 from capacity.tests.pages import make_decision, make_fleet, make_person
 from capacity.views import example as example_view
 
@@ -71,7 +71,7 @@ def test_what_could_not_be_done_an_hour_ago_is_no_news(now_page):
 @pytest.mark.parametrize(("status", "label"), [("stale", "outdated"), ("assumed", "assumed")])
 def test_doubtful_evidence_in_use_is_told(now_page, status, label):
     fleet = make_fleet()
-    make_measurement(fleet.profile, status=status)
+    fleet.profile.measurements.update(status=status)
     assert told(now_page()) == {(label, f"{fleet.model.name} · {fleet.profile.name}")}
 
 

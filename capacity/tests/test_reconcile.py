@@ -191,3 +191,9 @@ def test_each_models_own_window_is_looked_back_on(pools, own):
     assert len(fleet.names("ready")) == 3
     fleet.passes(3)
     assert len(fleet.names("ready")) < 3
+
+
+def test_a_time_of_its_own_of_0_seconds_is_not_the_settings():
+    from capacity.act import own_or
+
+    assert (own_or(0, 600), own_or(None, 600), own_or(30, 600)) == (0, 600, 30)

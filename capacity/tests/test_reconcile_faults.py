@@ -137,7 +137,7 @@ def test_an_engine_that_exits_at_once_makes_its_node_rest_and_says_its_last_word
 
 
 def test_the_rest_after_failures_doubles_up_to_half_an_hour_and_ten_ready_minutes_clear_it():
-    from capacity.backoff import rest
+    from capacity.domain.backoff import rest
 
     assert [rest(n).total_seconds() / 60 for n in range(1, 8)] == [1, 2, 4, 8, 16, 30, 30]
     fleet = Fleet(min_replicas=1)

@@ -113,11 +113,11 @@ def _silent_nodes(frame: Frame) -> Iterator[Item]:
 
 
 def profiles_in_use(frame: Frame) -> Any:
-    """Profiles that replicas run on, each with the status of its newest measurement (None: there is none)."""
-    newest = Measurement.objects.filter(profile=OuterRef("pk")).order_by("-measured_at", "-id")
+    """Profiles that replicas run on, each with the status of the measurement in use (None: there is none)."""
+    used = Measurement.objects.filter(profile=OuterRef("pk")).best_first()
     running = Replica.objects.filter(profile=OuterRef("pk"), gone_at__isnull=True)
     rows = Profile.objects.visible_to(frame.user).filter(Exists(running), model__pool__in=frame.shown_pools)
-    return rows.annotate(evidence=Subquery(newest.values("status")[:1])).select_related("model")
+    return rows.annotate(evidence=Subquery(used.values("status")[:1])).select_related("model")
 
 
 def _evidence(frame: Frame) -> Iterator[Item]:

@@ -31,7 +31,7 @@ def measurements(request: HttpRequest) -> HttpResponse:
 
 def _worst_first(profiles: QuerySet[Any]) -> QuerySet[Any]:
     """None, outdated, assumed, unable, current; within each the oldest first, those that run before those that do not."""
-    newest = Measurement.objects.filter(profile=OuterRef("pk")).order_by("-measured_at", "-id")
+    used = Measurement.objects.filter(profile=OuterRef("pk")).best_first()
     rank = Case(
         When(in_use__isnull=True, then=Value(0)),
         When(evidence=Measurement.Status.STALE, then=Value(1)),
@@ -41,10 +41,10 @@ def _worst_first(profiles: QuerySet[Any]) -> QuerySet[Any]:
         output_field=IntegerField(),
     )
     annotated = profiles.select_related("model").annotate(
-        in_use=Subquery(newest.values("pk")[:1]),
-        evidence=Subquery(newest.values("status")[:1]),
-        concurrency=Subquery(newest.values("max_concurrency")[:1]),
-        measured=Subquery(newest.values("measured_at")[:1]),
+        in_use=Subquery(used.values("pk")[:1]),
+        evidence=Subquery(used.values("status")[:1]),
+        concurrency=Subquery(used.values("max_concurrency")[:1]),
+        measured=Subquery(used.values("measured_at")[:1]),
         running=Count("replicas", filter=Q(replicas__gone_at__isnull=True)),
     )
     return annotated.annotate(rank=rank).order_by("rank", "measured", "model__name", "name", "pk")

@@ -217,8 +217,8 @@ def _load_word(reading: Any, in_flight: int | None, capacity: int | None) -> str
 def _profile_rows(model: LanguageModel, replicas: Iterable[Replica], newest: Decision | None) -> list[ProfileRow]:
     profiles = list(Profile.objects.filter(model=model))
     used: dict[int, Measurement] = {}
-    for measurement in Measurement.objects.filter(profile__in=profiles).order_by("measured_at", "id"):
-        used[measurement.profile_id] = measurement
+    for measurement in Measurement.objects.filter(profile__in=profiles).best_first():
+        used.setdefault(measurement.profile_id, measurement)
     counts: dict[int, int] = {}
     for replica in replicas:
         counts[replica.profile_id] = counts.get(replica.profile_id, 0) + 1

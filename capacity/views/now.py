@@ -63,10 +63,10 @@ def _tiles(frame: Frame) -> Tiles:
 
 def _units(frame: Frame) -> tuple[int, int]:
     """Units that replicas hold; of these the ones of models under auto whose profile's measurement is current."""
-    used = Measurement.objects.filter(profile=OuterRef("profile")).order_by("-measured_at", "-id").values("status")[:1]
+    used = Measurement.objects.filter(profile=OuterRef("profile")).best_first().values("status")[:1]
     found = Replica.objects.visible_to(frame.user).filter(gone_at__isnull=True, pool__in=frame.shown_pools)
     sure = Q(model__mode=LanguageModel.Mode.AUTO, evidence=Measurement.Status.CURRENT)
-    units = F("units") * F("profile__hosts")
+    units = F("units") * F("profile__hosts")  # a replica holds its units on each of its hosts
     counts = found.annotate(evidence=Subquery(used)).aggregate(
         held=Sum(units, default=0), sure=Sum(units, filter=sure, default=0)
     )

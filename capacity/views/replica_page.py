@@ -7,7 +7,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from ..models import Action, Replica, Sample
-from ..store import read_log
+from ..sources.store import Failure, LoadStore
+from ..store import read_log, redis_client
 from .board import threshold_percent
 from .live import live
 from .model_page import replica_rows
@@ -18,7 +19,7 @@ ACTIONS_SHOWN = 50
 
 @live
 def replica_page(request: HttpRequest, name: str) -> HttpResponse:
-    found = Replica.objects.visible_to(request.user).select_related("model__pool__settings", "model__scope", "profile")
+    found = Replica.objects.visible_to(request.user).select_related("pool", "model__pool__settings", "model__scope", "profile")
     replica = get_object_or_404(found, name=name)
     sample = Sample.objects.filter(model=replica.model).order_by("-at").first()
     log = read_log(replica.name)
@@ -26,8 +27,15 @@ def replica_page(request: HttpRequest, name: str) -> HttpResponse:
         "replica": replica,
         "row": replica_rows([replica], sample, timezone.now())[0],
         "threshold": threshold_percent(replica.model),
+        "failure": why_unread(replica),
         "log": log[-LOG_CHARACTERS:] if log else "",
         "actions": Action.objects.visible_to(request.user).filter(replica_name=replica.name)[:ACTIONS_SHOWN],
         "place": "models",
     }
     return render(request, "pages/replica.html", context)
+
+
+def why_unread(replica: Replica) -> Failure | None:
+    """Why the last reading of its /metrics failed; None where it did not, or where nobody can tell."""
+    failures = LoadStore(redis_client()).failures(replica.pool.name)
+    return (failures or {}).get(replica.name)
