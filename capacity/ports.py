@@ -93,15 +93,30 @@ class FleetDriver(Protocol):
         """Ask for an order. Idempotent by replica name; an order of an older generation is refused."""
 
 
+Latency = Literal["ttft", "tpot", "e2e"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """A latency since its engine's start. `bounds` in seconds, ascending, without infinity; `counts`: one a bound, how many
+    observations were at or below it; `count`: all of them."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    count: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A replica's requests in flight (running + waiting), and its token counter where the engine has one.
+    """A replica's requests in flight (running + waiting), and its counters where the engine has them.
 
-    `in_flight` None: the engine answered, but not this number."""
+    `in_flight` None: the engine answered, but not this number. `latencies` stand only in a fresh reading:
+    `MetricSource.loads` leaves them out."""
 
     in_flight: int | None
     sampled_at: datetime
     output_tokens_total: int | None = None
+    latencies: Mapping[Latency, Histogram] = field(default_factory=dict)
 
 
 class MetricSource(Protocol):

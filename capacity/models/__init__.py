@@ -1,12 +1,13 @@
 """What runs, what it was measured to serve, and what was decided about it."""
 
 from .catalog import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
-from .fleet import Backoff, Lease, Replica
+from .fleet import Backoff, Brake, Lease, Replica
 from .record import Action, Decision, Pass, Rollup, Sample
 
 __all__ = [
     "Action",
     "Backoff",
+    "Brake",
     "Decision",
     "LanguageModel",
     "Lease",

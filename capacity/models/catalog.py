@@ -55,6 +55,10 @@ class PoolSettings(models.Model):
         ADD_ONLY = "add_only", "count for adding only"
         USE = "use", "count as current"
 
+    class LoadSource(models.TextChoices):
+        ENGINES = "engines", "each engine's /metrics"
+        PROMETHEUS = "prometheus", "a Prometheus server"
+
     pool = models.OneToOneField(Pool, on_delete=models.CASCADE, related_name="settings")
     scale_down_fraction = models.CharField(
         max_length=40,
@@ -77,6 +81,23 @@ class PoolSettings(models.Model):
     stale_measurements = models.CharField(max_length=10, choices=StaleMeasurements.choices, default=StaleMeasurements.ADD_ONLY)
     node_silent_seconds = models.PositiveBigIntegerField(default=30, validators=WHOLE)
     node_lost_seconds = models.PositiveBigIntegerField(default=300, validators=WHOLE)
+    brake_window_seconds = models.PositiveBigIntegerField(
+        default=600, validators=POSITIVE, help_text="The brake counts what happened in this time."
+    )
+    brake_stops = models.PositiveBigIntegerField(default=2, validators=WHOLE, help_text="Stops in that time that always pass.")
+    brake_stop_percent = models.PositiveSmallIntegerField(
+        default=10, validators=[MaxValueValidator(100)], help_text="… or this share of the ready replicas, if that is more."
+    )
+    brake_starts = models.PositiveBigIntegerField(default=8, validators=WHOLE, help_text="Starts in that time that always pass.")
+    brake_start_percent = models.PositiveSmallIntegerField(
+        default=25, validators=[MaxValueValidator(100)], help_text="… or as many as take this share of the units."
+    )
+    load_source = models.CharField(
+        max_length=10,
+        choices=LoadSource.choices,
+        default=LoadSource.ENGINES,
+        help_text="Where the engines' own counts are read.",
+    )
     history = HistoricalRecords()
 
     class Meta:
@@ -190,9 +211,22 @@ class LanguageModel(models.Model):
     woken_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_change_at = models.DateTimeField(null=True, blank=True, editable=False)
     short_since = models.DateTimeField(null=True, blank=True, editable=False)
+    disagree_since = models.DateTimeField(null=True, blank=True, editable=False)
+    probation = models.JSONField(default=dict, blank=True, editable=False, help_text="The removal that is watched now.")
+    removals_rest_until = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     last_decision = models.OneToOneField("Decision", on_delete=models.SET_NULL, null=True, editable=False, related_name="+")
-    history = HistoricalRecords(excluded_fields=["woken_at", "last_change_at", "short_since", "last_decision"])
+    history = HistoricalRecords(
+        excluded_fields=[
+            "woken_at",
+            "last_change_at",
+            "short_since",
+            "disagree_since",
+            "probation",
+            "removals_rest_until",
+            "last_decision",
+        ]
+    )
     objects = ModelQuerySet.as_manager()
 
     class Meta:

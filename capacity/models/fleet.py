@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from simple_history.models import HistoricalRecords
 
 from quotas.models import Pool
 
@@ -21,9 +22,30 @@ class Lease(models.Model):
     generation = models.PositiveBigIntegerField(default=0)
     last_pass_at = models.DateTimeField(null=True, blank=True)
     unbroken_since = models.DateTimeField(null=True, blank=True, help_text="Since when passes came without a gap.")
+    installation = models.CharField(max_length=64, blank=True, help_text="Which installation writes this pool; empty: none yet.")
+    taken_over_at_generation = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"lease of {self.pool}: {self.holder or 'free'}"
+
+
+class Brake(models.Model):
+    """One row a pool: withholds everything while it is on, and keeps count of the last minutes' stops and starts."""
+
+    pool = models.OneToOneField(Pool, on_delete=models.CASCADE, related_name="brake")
+    is_on = models.BooleanField(default=False)
+    until = models.DateTimeField(null=True, blank=True, help_text="Empty: until it is released.")
+    reason = models.TextField(blank=True)
+    actor = models.CharField(max_length=200, blank=True)
+    changed_at = models.DateTimeField(null=True, blank=True)
+    recent = models.JSONField(default=list, help_text="What was stopped and started in the brake's window.")
+    released = models.JSONField(default=dict, help_text="What a person let through, and until when.")
+    withheld = models.JSONField(default=list, help_text="What the newest pass withheld, each with its rule.")
+    withheld_since = models.DateTimeField(null=True, blank=True)
+    history = HistoricalRecords(excluded_fields=["recent", "released", "withheld", "withheld_since"])
+
+    def __str__(self) -> str:
+        return f"brake of {self.pool}: {'on' if self.is_on else 'off'}"
 
 
 class Replica(models.Model):
@@ -48,6 +70,7 @@ class Replica(models.Model):
     devices = models.JSONField(default=list)
     generation = models.PositiveBigIntegerField(default=0)
     removable = models.BooleanField(default=True)
+    is_registered = models.BooleanField(default=False, help_text="It was running already and is only watched.")
     drained_for = models.CharField(max_length=200, blank=True)
     drain_reason = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

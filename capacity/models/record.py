@@ -69,6 +69,7 @@ class Action(models.Model):
         FAILED = "failed"
         DROPPED = "dropped"
         ADVICE = "advice"
+        WITHHELD = "withheld"
 
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="actions")
     model = models.ForeignKey(LanguageModel, on_delete=models.CASCADE, related_name="actions")

@@ -9,11 +9,11 @@ from django.core.exceptions import ValidationError
 from quotas.models import CapacityQuota, Pool, User
 from quotas.services import rows, save
 
-from ..models import LanguageModel, Lease, Node, PoolSettings
+from ..models import Brake, LanguageModel, Lease, Node, PoolSettings
 
 
 def pool_create(name: str, *, actor: User | None, reason: str = "", is_example: bool = False) -> Pool:
-    """A pool, its settings and its lease."""
+    """A pool, its settings, its lease and its brake."""
     pool = Pool(name=name, is_example=is_example)
     save(pool, actor=actor, reason=reason)
     return pool
@@ -21,10 +21,11 @@ def pool_create(name: str, *, actor: User | None, reason: str = "", is_example: 
 
 @rows.after_save_of(Pool)
 def furnish(pool: Pool, stored: Pool | None, actor: User | None, reason: str) -> None:
-    """A new pool gets settings (reclaim off) and a lease."""
+    """A new pool gets settings (reclaim off), a lease and a brake."""
     if stored is None:
         save(PoolSettings(pool=pool, reclaim=False), actor=actor, reason=reason)
         Lease.objects.create(pool=pool)
+        Brake.objects.create(pool=pool)
 
 
 @rows.after_save_of(LanguageModel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from capacity.models import LanguageModel, Lease, Measurement, Node, PoolSettings, Profile
+from capacity.models import Brake, LanguageModel, Lease, Measurement, Node, PoolSettings, Profile
 from quotas.models import Pool, Scope, ScopeEdge
 
 _numbers = count(1)
@@ -20,6 +20,7 @@ def make_pool(name: str | None = None, **settings: Any) -> Pool:
     pool = Pool.objects.create(name=name or _name("pool"))
     PoolSettings.objects.create(pool=pool, **settings)
     Lease.objects.create(pool=pool)
+    Brake.objects.create(pool=pool)
     return pool
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from capacity.drivers.fake import FakeFleet
@@ -56,7 +56,7 @@ class Fleet:
     def __init__(self, *, units: int = 8, settings: Mapping[str, Any] | None = None, **model: Any) -> None:
         self.pool = make_pool("p", **(settings or {"down_window_seconds": 30}))
         make_node("n1", pool=self.pool, resources={"sim": units})
-        self.model = make_model("chat", pool=self.pool, **model)
+        self.model = make_model("chat", pool=self.pool, **{"created_at": START - timedelta(days=1), **model})
         self.profile = make_profile(self.model, "small", template="simulator")
         self.measurement = make_measurement(self.profile)
         self.fake = FakeFleet(now=START)

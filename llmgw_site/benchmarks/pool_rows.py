@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import product
 
-from capacity.models import LanguageModel, Lease, Measurement, Node, PoolSettings, Profile, Replica, Sample
+from capacity.models import Brake, LanguageModel, Lease, Measurement, Node, PoolSettings, Profile, Replica, Sample
 from capacity.samples import pack
 from quotas.models import CapacityQuota, Pool, Scope, ScopeEdge
 
@@ -35,6 +35,7 @@ def make_pool_rows(name: str, now: datetime, *, models: int, replicas_each: int,
     pool = Pool.objects.create(name=name)
     PoolSettings.objects.create(pool=pool)
     Lease.objects.create(pool=pool, last_pass_at=now - INTERVAL, unbroken_since=day)
+    Brake.objects.create(pool=pool)
     scopes = _scopes(name, models, pool)
     hosts = _nodes(name, nodes, models * replicas_each, pool, now)
     made = LanguageModel.objects.bulk_create(
