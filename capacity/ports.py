@@ -5,10 +5,13 @@ A driver's failure is an `Outcome`, never an exception across this border. All t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
+
+from .domain.latency import Histogram as Histogram
+from .domain.latency import Latency as Latency
 
 Op = Literal["start", "undrain", "drain", "cancel"]
 ReportedState = Literal["starting", "ready", "unready", "draining", "exited"]
@@ -93,19 +96,6 @@ class FleetDriver(Protocol):
         """Ask for an order. Idempotent by replica name; an order of an older generation is refused."""
 
 
-Latency = Literal["ttft", "tpot", "e2e"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
-    """A latency since its engine's start. `bounds` in seconds, ascending, without infinity; `counts`: one a bound, how many
-    observations were at or below it; `count`: all of them."""
-
-    bounds: tuple[float, ...]
-    counts: tuple[int, ...]
-    count: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """A replica's requests in flight (running + waiting), and its counters where the engine has them.
@@ -119,6 +109,18 @@ class Sample:
     latencies: Mapping[Latency, Histogram] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latencies:
+    """A replica's latencies since its engine's start, read `at`. A latency that the engine does not count is absent."""
+
+    at: datetime
+    histograms: Mapping[Latency, Histogram]
+
+
 class MetricSource(Protocol):
     def loads(self, pool: str) -> Mapping[str, Sample] | None:
         """Replica name → newest sample; replicas never read are absent; None where the store cannot be read."""
+
+    def latencies(self, pool: str, replicas: Collection[str]) -> Mapping[str, Latencies] | None:
+        """Of those replicas, name → newest latencies, however old within the hour; those without any are absent; None where
+        the store cannot be read."""

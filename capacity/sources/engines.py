@@ -1,11 +1,10 @@
-"""Engines' /metrics: what an answer says (`read_engine`, pure) and reading many at once within bounds (`scrape`)."""
+"""Reading many engines' /metrics at once, within bounds. What an answer says is in reading.py."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urljoin, urlsplit
@@ -14,28 +13,17 @@ import aiohttp
 
 from capacity.ports import Sample
 from capacity.sources.address import CheckedResolver, Network, RefusedAddress, literal_fault, metrics_url
-from capacity.sources.exposition import Labels, Series, parse
-from capacity.sources.names import COPY_LABELS, ENGINES, WANTED, EngineNames, Quantity, Term
+from capacity.sources.reading import read_engine, why_no_engine
 
-MAX_REQUESTS = 10**12
-MAX_TOKENS = 2**53  # counters are floats on the wire: above this they are no longer exact
 ACCEPT = {"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "identity"}
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineReading:
-    """What an answer said. None is unknown, never 0; `in_flight` = running + waiting, known only where both are.
-
-    `kv_usage_mean`, `kv_usage_max`: share of the KV cache in use over the engine's ranks, 0 to 1."""
-
-    engine: str | None
-    in_flight: int | None = None
-    running: int | None = None
-    waiting: int | None = None
-    output_tokens_total: int | None = None
-    prompt_tokens_total: int | None = None
-    kv_usage_mean: float | None = None
-    kv_usage_max: float | None = None
+STATUS_HINTS = {
+    400: ": a llama.cpp router wants its URL to end with ?model=NAME",
+    401: ": its metrics want a key, and llmgw sends none",
+    403: ": its metrics are not for everybody",
+    404: ": there are no metrics at that path",
+    501: ": llama.cpp has metrics only when it is started with --metrics",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,27 +47,6 @@ class Limits:
     seconds_each: float = 3.0
     seconds_in_all: float = 5.0
     answer_bytes: int = 2 * 1024 * 1024
-
-
-def read_engine(text: str) -> EngineReading:
-    """Read one engine's answer; `engine` None where no known engine's metrics are in it. Never raises."""
-    series = parse(text, WANTED)
-    names = next((names for names in ENGINES if _answers(names, series)), None)
-    if names is None:
-        return EngineReading(engine=None)
-    running = _count(names.running, series)
-    waiting = _count(names.waiting, series)
-    kv = _kv_usage(names, series)
-    return EngineReading(
-        engine=names.engine,
-        in_flight=None if running is None or waiting is None else running + waiting,
-        running=running,
-        waiting=waiting,
-        output_tokens_total=_count(names.output_tokens, series, MAX_TOKENS),
-        prompt_tokens_total=_count(names.prompt_tokens, series, MAX_TOKENS),
-        kv_usage_mean=sum(kv) / len(kv) if kv else None,
-        kv_usage_max=max(kv) if kv else None,
-    )
 
 
 async def scrape(
@@ -150,7 +117,7 @@ class _Reader:
             if response.status in (301, 302, 303, 307, 308):
                 return _Redirect(_same_host(url, response.headers.get("Location", "")))
             if response.status != 200:
-                raise _Unreadable(f"Answered with status {response.status}.")
+                raise _Unreadable(f"Answered with status {response.status}{STATUS_HINTS.get(response.status, '')}.")
             if response.headers.get("Content-Encoding", "identity").lower() != "identity":
                 raise _Unreadable("Answered compressed, which was not asked for.")
             return await self._text(response)
@@ -165,10 +132,7 @@ class _Reader:
 
     def _sample(self, text: str) -> Sample | Skipped:
         reading = read_engine(text)
-        if reading.engine is None:
-            html = text.lstrip()[:1] == "<"
-            return Skipped("Answered HTML instead of metrics." if html else "Answered without a known engine's metrics.")
-        return Sample(in_flight=reading.in_flight, sampled_at=self._now(), output_tokens_total=reading.output_tokens_total)
+        return Skipped(why_no_engine(text)) if reading.engine is None else reading.sample(self._now())
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,58 +186,3 @@ def _refused(error: BaseException | None) -> RefusedAddress | None:
             return error
         error = getattr(error, "os_error", None) or error.__cause__
     return None
-
-
-def _answers(names: EngineNames, series: Series) -> bool:
-    quantities = (names.running, names.waiting)
-    return any(term.name in series for quantity in quantities for terms in quantity for term in terms)
-
-
-def _count(quantity: Quantity, series: Series, most: int = MAX_REQUESTS) -> int | None:
-    """The first alternative that is there, added up; None where none is, or a part of it is no whole number from 0 on."""
-    terms = _present(quantity, series)
-    if terms is None:
-        return None
-    total = 0
-    for term in terms:
-        for value in _values(term, series):
-            if not (math.isfinite(value) and 0 <= value <= most and value == int(value)):
-                return None
-            total += term.sign * int(value)
-    return min(max(total, 0), most)
-
-
-def _kv_usage(names: EngineNames, series: Series) -> list[float]:
-    used, total = _present(names.kv_usage, series), _present(names.kv_total, series)
-    if used is None:
-        return []
-    shares = _values(used[0], series)
-    if total is not None:
-        whole = sum(_values(total[0], series))
-        shares = [sum(shares) / whole] if whole else []
-    return [share for share in shares if math.isfinite(share) and share >= 0]
-
-
-def _present(quantity: Quantity, series: Series) -> tuple[Term, ...] | None:
-    for terms in quantity:
-        if all(term.optional or _values(term, series) for term in terms):
-            return terms
-    return None
-
-
-def _values(term: Term, series: Series) -> list[float]:
-    """The term's values, one a group of ranks that repeat each other (the largest; NaN stays)."""
-    groups: dict[Labels, list[float]] = {}
-    for labels, value in series.get(term.name, {}).items():
-        if _carries(labels, term.labels):
-            groups.setdefault(tuple(pair for pair in labels if pair[0] not in COPY_LABELS), []).append(value)
-    return [_largest(values) for values in groups.values()]
-
-
-def _carries(labels: Labels, wanted: Mapping[str, str]) -> bool:
-    return all(pair in labels for pair in wanted.items())
-
-
-def _largest(values: Iterable[float]) -> float:
-    found = [*values]
-    return math.nan if any(math.isnan(value) for value in found) else max(found)

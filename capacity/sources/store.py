@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import pairwise
+from typing import Any, get_args
 
 from redis import Redis
 from redis.exceptions import RedisError
 
-from capacity.ports import Sample
+from capacity.ports import Histogram, Latencies, Latency, Sample
 from capacity.sources.engines import Skipped
 
 KEEP = timedelta(hours=1)  # far beyond any window in which a sample is still good
@@ -27,7 +28,8 @@ class Failure:
 
 
 class LoadStore:
-    """Two hashes a pool, replica → JSON: the last good sample and the last failure.
+    """Three hashes a pool, replica → JSON: the last good sample, the latencies that came with it (by themselves, so that a pass
+    does not carry them), and the last failure.
 
     Each write drops entries older than an hour: those of replicas that are gone."""
 
@@ -40,11 +42,15 @@ class LoadStore:
         A failure leaves the last good sample in place: it ages, and whoever reads it judges its age."""
         samples = {name: _sample_json(found) for name, found in readings.items() if isinstance(found, Sample)}
         failures = {name: _failure_json(found, now) for name, found in readings.items() if isinstance(found, Skipped)}
+        latencies = {name: _latencies_json(found) for name, found in readings.items() if isinstance(found, Sample)}
+        latencies = {name: row for name, row in latencies.items() if row}
         try:
             old_samples = self._old(_loads_key(pool), "sampled_at", now)
             old_failures = self._old(_failures_key(pool), "at", now)
             with self._redis.pipeline(transaction=True) as pipe:
                 _replace(pipe, _loads_key(pool), samples, gone=old_samples - samples.keys())
+                # an engine that no longer counts them has none
+                _replace(pipe, _latencies_key(pool), latencies, gone=(old_samples | samples.keys()) - latencies.keys())
                 # A good reading ends a failure.
                 _replace(pipe, _failures_key(pool), failures, gone=(old_failures | samples.keys()) - failures.keys())
                 pipe.execute()
@@ -58,6 +64,16 @@ class LoadStore:
         if rows is None:
             return None
         return {name: sample for name, row in rows.items() if (sample := _sample(row)) is not None}
+
+    def latencies(self, pool: str, replicas: Collection[str]) -> Mapping[str, Latencies] | None:
+        """Of those replicas, name → newest latencies; None where Redis cannot be read."""
+        names = [*replicas]
+        try:
+            rows: Any = self._redis.hmget(_latencies_key(pool), names) if names else []
+        except RedisError:
+            return None
+        found = zip(names, rows, strict=True)
+        return {name: read for name, row in found if row and (read := _latencies(_document(row))) is not None}
 
     def failures(self, pool: str) -> Mapping[str, Failure] | None:
         """Replica → why its last reading failed, for those whose last reading failed; None where Redis cannot be read."""
@@ -115,6 +131,10 @@ def _loads_key(pool: str) -> str:
     return f"llmgw:loads:{pool}"
 
 
+def _latencies_key(pool: str) -> str:
+    return f"llmgw:latencies:{pool}"
+
+
 def _failures_key(pool: str) -> str:
     return f"llmgw:load-failures:{pool}"
 
@@ -127,6 +147,13 @@ def _sample_json(sample: Sample) -> str:
             "output_tokens_total": sample.output_tokens_total,
         }
     )
+
+
+def _latencies_json(sample: Sample) -> str | None:
+    if not sample.latencies:
+        return None
+    rows = {name: [found.bounds, found.counts, found.count] for name, found in sample.latencies.items()}
+    return json.dumps({"at": sample.sampled_at.isoformat(), "histograms": rows}, separators=(",", ":"))
 
 
 def _failure_json(skipped: Skipped, now: datetime) -> str:
@@ -142,6 +169,29 @@ def _sample(row: object) -> Sample | None:
         sampled_at=sampled_at,
         output_tokens_total=read_whole(row.get("output_tokens_total"), MOST_TOKENS),
     )
+
+
+def _latencies(row: object) -> Latencies | None:
+    at = read_time(row.get("at")) if isinstance(row, dict) else None
+    rows = row.get("histograms") if isinstance(row, dict) else None
+    if at is None or not isinstance(rows, dict):
+        return None
+    names: tuple[Latency, ...] = get_args(Latency)
+    return Latencies(at=at, histograms={n: found for n in names if (found := _histogram(rows.get(n))) is not None})
+
+
+def _histogram(row: object) -> Histogram | None:
+    match row:
+        case [[*bounds], [*counts], int(count)]:
+            numbers = len(bounds) == len(counts) and all(type(bound) in (int, float) for bound in bounds)
+            whole = all(read_whole(one, MOST_TOKENS) is not None for one in (*counts, count))
+            if numbers and whole and _ascends(bounds) and all(a <= b for a, b in pairwise((*counts, count))):
+                return Histogram(bounds=tuple(bounds), counts=tuple(counts), count=count)
+    return None
+
+
+def _ascends(bounds: Sequence[float]) -> bool:
+    return all(lower < upper for lower, upper in pairwise(bounds))
 
 
 def _failure(row: object) -> Failure | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from capacity.drivers.fake import FakeFleet
 from capacity.last_good_views import Measurements, load_measurements, load_policies
 from capacity.models import Lease
-from capacity.ports import Sample
+from capacity.ports import Latencies, Sample
 from capacity.reconcile import PassReport, pools, run_pass
 from capacity.sources.push_store import Pushed
 from capacity.tests.factories import make_measurement, make_model, make_node, make_pool, make_profile
@@ -21,11 +21,15 @@ START = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
 class Loads:
-    """Engines' own counts: what the fleet in memory works on, read at its own instant."""
+    """Engines' own counts: what the fleet in memory works on, read at its own instant. `histograms`: latencies, set by hand."""
 
     def __init__(self, fleet: FakeFleet) -> None:
         self._fleet = fleet
         self.unknown: set[str] = set()
+        self.histograms: dict[str, Latencies] = {}
+
+    def latencies(self, pool: str, replicas: Collection[str]) -> Mapping[str, Latencies] | None:
+        return {name: self.histograms[name] for name in replicas if name in self.histograms}
 
     def loads(self, pool: str) -> Mapping[str, Sample] | None:
         now = self._fleet.now()

@@ -6,7 +6,7 @@ import pytest
 
 from capacity.simulator.engine import Engine, Stream
 from capacity.simulator.options import EngineOptions
-from capacity.sources.engines import read_engine
+from capacity.sources.reading import read_engine
 
 TTFT, TPOT = 0.2, 0.02
 

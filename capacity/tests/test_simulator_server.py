@@ -22,7 +22,7 @@ from capacity.simulator.command import main
 from capacity.simulator.completion import MAX_BODY_BYTES
 from capacity.simulator.options import EngineOptions
 from capacity.simulator.server import EngineServer
-from capacity.sources.engines import read_engine
+from capacity.sources.reading import read_engine
 
 FAST = {"ttft_seconds": 0.0, "tpot_seconds": 0.0002}
 SLOW = {"ttft_seconds": 0.0, "tpot_seconds": 5.0}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.sources.engines import EngineReading, read_engine
 from capacity.sources.exposition import MAX_LINE_CHARACTERS, parse
+from capacity.sources.reading import EngineReading, read_engine
 
 VLLM = """\
 # HELP vllm:num_requests_running Number of requests in model execution batches.

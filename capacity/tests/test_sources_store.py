@@ -9,7 +9,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from capacity.ports import Sample
+from capacity.ports import Histogram, Latencies, Sample
 from capacity.sources.engines import Skipped
 from capacity.sources.gateway import ModelPush, Push
 from capacity.sources.push_store import MAX_SOURCES, Pushed, PushStore
@@ -39,6 +39,42 @@ def test_what_is_written_is_read(redis_server, redis_client, decode):
     assert LoadStore(client).loads("p") == readings
     assert LoadStore(client).loads("other") == {}
     client.close()
+
+
+QUICK = Histogram(bounds=(0.1, 0.5), counts=(2, 7), count=9)
+
+
+def with_latencies(at: datetime = NOW, **histograms: Histogram) -> Sample:
+    return Sample(in_flight=1, sampled_at=at, latencies=histograms)
+
+
+def test_latencies_lie_beside_the_samples_with_their_own_time(redis_client):
+    store = LoadStore(redis_client)
+    store.write("p", {"a": with_latencies(ago(5), ttft=QUICK, e2e=QUICK), "b": with_latencies(tpot=QUICK), "c": sample()}, NOW)
+    assert store.loads("p")["a"] == Sample(in_flight=1, sampled_at=ago(5))
+    assert store.latencies("p", ["a", "c", "x"]) == {"a": Latencies(at=ago(5), histograms={"ttft": QUICK, "e2e": QUICK})}
+    assert store.latencies("p", ()) == {}
+    assert 0 < redis_client.ttl("llmgw:latencies:p") <= 3600
+
+
+def test_a_failed_reading_keeps_the_last_latencies_and_an_engine_without_them_drops_them(redis_client):
+    store = LoadStore(redis_client)
+    store.write("p", {"a": with_latencies(ttft=QUICK), "b": with_latencies(ttft=QUICK)}, ago(5))
+    store.write("p", {"a": Skipped("No."), "b": sample()}, NOW)
+    assert set(store.latencies("p", ["a", "b"])) == {"a"}
+    store.write("p", {}, NOW + timedelta(hours=1))
+    assert redis_client.hkeys("llmgw:latencies:p") == []
+
+
+@pytest.mark.parametrize(
+    "histogram",
+    ["3", "null", "[]", "[[1],[1]]", "[[1],[1,2],3]", '[["1"],[1],1]', "[[1],[-1],1]", "[[1],[1.5],2]", "[[2,1],[1,1],1]",
+     "[[1,2],[3,2],3]", "[[1],[3],2]", "[[1],[1],true]", "[[NaN,NaN],[1,1],1]"],
+)  # fmt: skip
+def test_a_broken_histogram_in_redis_is_left_out_and_hurts_no_other(redis_client, histogram):
+    row = f'{{"at":"2026-11-30T12:00:00+00:00","histograms":{{"ttft":[[0.1,0.5],[2,7],9],"e2e":{histogram},"x":1}}}}'
+    redis_client.hset("llmgw:latencies:p", mapping={"a": row, "b": "no json", "c": "{}", "d": '{"at":3}'})
+    assert LoadStore(redis_client).latencies("p", "abcd") == {"a": Latencies(at=NOW, histograms={"ttft": QUICK})}
 
 
 def test_shards_write_beside_each_other_and_a_newer_sample_replaces(redis_client):
@@ -111,6 +147,7 @@ def test_a_count_in_redis_that_is_none_is_unknown(redis_client, value):
 def test_without_redis_all_is_unknown_and_nothing_raises(away):
     store, pushes = LoadStore(away), PushStore(away)
     assert (store.write("p", {"a": sample()}, NOW), store.loads("p"), store.failures("p")) == (False, None, None)
+    assert store.latencies("p", ["a"]) is None
     assert (pushes.push("p", Push(source="g", at=NOW)), pushes.read("p")) == (False, None)
 
 

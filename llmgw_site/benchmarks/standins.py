@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from capacity.ports import NodeReport, Order, Outcome, ReplicaReport, Sample
+from capacity.ports import Latencies, NodeReport, Order, Outcome, ReplicaReport, Sample
 from capacity.sources.push_store import Pushed
 
 TOKENS_PER_SECOND = 300
@@ -41,6 +41,9 @@ class Engines:
             name: Sample(in_flight=7 + (number + seconds // 15) % 3, sampled_at=at, output_tokens_total=tokens)
             for number, name in enumerate(self._replicas)
         }
+
+    def latencies(self, pool: str, replicas: Collection[str]) -> Mapping[str, Latencies]:
+        return {}
 
 
 class Gateways:
