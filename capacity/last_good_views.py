@@ -191,8 +191,8 @@ def read_measurements(document: Any) -> Measurements:
 class RedisKeeper(Generic[T]):
     """Keeps a view's last good answer as JSON. Redis away, or a row of another version: nothing kept, and no fault."""
 
-    def __init__(self, redis: Redis, name: str, dump: Callable[[T], Any], read: Callable[[Any], T]) -> None:
-        self._redis, self._key, self._dump, self._read = redis, f"llmgw:last-good:{name}", dump, read
+    def __init__(self, redis: Redis, installation: str, name: str, dump: Callable[[T], Any], read: Callable[[Any], T]) -> None:
+        self._redis, self._key, self._dump, self._read = redis, f"llmgw:last-good:{installation}:{name}", dump, read
         self._kept: T | None = None
 
     def keep(self, value: T, read_at: datetime) -> None:
@@ -235,8 +235,10 @@ class Bounded(Generic[T]):
             close_old_connections()
 
 
-def views(redis: Redis, bound: Callable[[Callable[[Any], Any]], Callable[[Any], Any]] = Bounded) -> Iterable[LastGood[Any]]:
-    """The view of quotas, and the view of measurements."""
-    policies = RedisKeeper(redis, "policies", dump_policies, read_policies)
-    measurements = RedisKeeper(redis, "measurements", dump_measurements, read_measurements)
+def views(
+    redis: Redis, installation: str, bound: Callable[[Callable[[Any], Any]], Callable[[Any], Any]] = Bounded
+) -> Iterable[LastGood[Any]]:
+    """The view of quotas, and the view of measurements. What an installation kept, it alone recalls."""
+    policies = RedisKeeper(redis, installation, "policies", dump_policies, read_policies)
+    measurements = RedisKeeper(redis, installation, "measurements", dump_measurements, read_measurements)
     return LastGood(bound(load_policies), policies), LastGood(bound(load_measurements), measurements)

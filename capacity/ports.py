@@ -22,7 +22,8 @@ OutcomeKind = Literal["accepted", "refused", "failed"]
 class Order:
     """One action for one replica, with the fencing `generation` of the pass that decided it.
 
-    The replica's name is its identity: the same `start` twice is one replica.
+    The replica's name is its identity: the same `start` twice is one replica. `installation`: whose pass it was;
+    `taken_over_at_generation`: above which that one took the pool over from another, or from an older state of its own.
     """
 
     op: Op
@@ -39,11 +40,13 @@ class Order:
     fingerprint: str = ""
     start_timeout_seconds: int = 900
     drain_timeout_seconds: int = 600
+    installation: str = ""
+    taken_over_at_generation: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`accepted`: will be done or is done already; `refused`: never (older generation, unknown template);
+    """`accepted`: will be done or is done already; `refused`: never (older generation, another installation, unknown template);
     `failed`: not done, `retryable` says whether asking again may help."""
 
     kind: OutcomeKind
@@ -75,7 +78,8 @@ class ReplicaReport:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
     """What a host says of itself. `resources`: class → whole healthy units that are offered (foreign ones are not);
-    `foreign`: class → units held by processes that are not ours; `generation`: the highest seen, per pool."""
+    `foreign`: class → units held by processes that are not ours; `generation`: the highest seen, per pool, and `installation`
+    whose it was (empty: it does not say)."""
 
     node: str
     pool: str
@@ -86,6 +90,29 @@ class NodeReport:
     labels: Mapping[str, str] = field(default_factory=dict)
     generation: int = 0
     unknown_products: tuple[str, ...] = ()
+    installation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Whose orders a host obeys, per pool: the highest generation it has seen, and of which installation (empty: of none yet)."""
+
+    generation: int = 0
+    installation: str = ""
+
+    def refusal(self, order: Order) -> str:
+        """Why an order may not be done, else empty."""
+        if order.generation < self.generation:
+            return f"Generation {order.generation} is older than {self.generation}, which this host has seen."
+        taken_over = order.taken_over_at_generation > self.generation
+        if self.installation and order.installation != self.installation and not taken_over:
+            other = order.installation or "that does not say which"
+            return f"This host obeys installation {self.installation}, not another ({other}) that has not taken the pool over."
+        return ""
+
+    def after(self, order: Order) -> Fence:
+        """The fence once that order was let through."""
+        return Fence(generation=order.generation, installation=order.installation or self.installation)
 
 
 class FleetDriver(Protocol):
@@ -93,7 +120,7 @@ class FleetDriver(Protocol):
         """The last report of each node of the pool, however old; None where the store of reports cannot be read."""
 
     def apply(self, order: Order) -> Outcome:
-        """Ask for an order. Idempotent by replica name; an order of an older generation is refused."""
+        """Ask for an order. Idempotent by replica name; an order of an older generation or of another installation is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

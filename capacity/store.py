@@ -14,7 +14,6 @@ from capacity.drivers.wire import LOG_KEY
 
 CONNECT_SECONDS = 1
 READ_SECONDS = 2
-BEAT_KEY = "llmgw:beat"
 
 
 def redis_client() -> redis.Redis:
@@ -28,6 +27,11 @@ def _client(url: str) -> redis.Redis:
     return redis.Redis.from_url(
         url, socket_connect_timeout=CONNECT_SECONDS, socket_timeout=READ_SECONDS, retry=Retry(NoBackoff(), 1)
     )
+
+
+def beat_key() -> str:
+    """Of this installation: another's heartbeat at the same Redis is not ours."""
+    return f"llmgw:beat:{settings.INSTALLATION_ID}"
 
 
 def read_log(replica: str) -> str | None:

@@ -10,7 +10,7 @@ from django.conf import settings
 from . import fleet_scrape, rollup
 from .models import Lease
 from .reconcile import pools, run_pass
-from .store import BEAT_KEY, redis_client
+from .store import beat_key, redis_client
 from .wiring import deps
 
 
@@ -40,7 +40,7 @@ def scrape_shard(pool: str, endpoints: list[tuple[str, str]]) -> None:
 
 @shared_task
 def beat_heartbeat() -> None:
-    redis_client().set(BEAT_KEY, datetime.now(UTC).isoformat(), ex=3600)
+    redis_client().set(beat_key(), datetime.now(UTC).isoformat(), ex=3600)
 
 
 @shared_task(name="capacity.tasks.rollup")

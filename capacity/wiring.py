@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from celery import current_app
+from django.conf import settings
 from redis import Redis
 
 from quotas.domain.last_good import LastGood
@@ -24,7 +25,7 @@ from .token_rates import TokenRates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
-    """What a pass works with. `holder` names this process in the lease."""
+    """What a pass works with. `holder` names this process in the lease, `installation` whose it is."""
 
     driver: FleetDriver
     loads: MetricSource
@@ -33,6 +34,7 @@ class Deps:
     measurements: LastGood[Measurements]
     rates: TokenRates
     holder: str
+    installation: str
 
 
 def send(task_name: str, kwargs: dict[str, Any], queue: str, expires: int) -> None:
@@ -41,7 +43,7 @@ def send(task_name: str, kwargs: dict[str, Any], queue: str, expires: int) -> No
 
 
 def make_deps(redis: Redis, **overrides: Any) -> Deps:
-    policies, measurements = views(redis)
+    policies, measurements = views(redis, settings.INSTALLATION_ID)
     values: dict[str, Any] = {
         "driver": ProcessDriver(redis=redis, send=send),
         "loads": LoadStore(redis),
@@ -49,6 +51,7 @@ def make_deps(redis: Redis, **overrides: Any) -> Deps:
         "policies": policies,
         "measurements": measurements,
         "rates": TokenRates(),
+        "installation": settings.INSTALLATION_ID,
         "holder": f"{socket.gethostname()}:{os.getpid()}",
     }
     return Deps(**{**values, **overrides})

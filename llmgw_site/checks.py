@@ -12,6 +12,8 @@ import redis
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
+from llmgw_site import env
+
 REDIS_TIMEOUT_SECONDS = 2
 SAFE_POLICY = "noeviction"
 
@@ -54,6 +56,25 @@ def hosts_are_named(**_: Any) -> list[CheckMessage]:
     if "*" not in settings.ALLOWED_HOSTS:
         return []
     return [Warning("LLMGW_HOSTS allows every name.", hint="List the names under which people reach it.", id="llmgw.W005")]
+
+
+@register(deploy=True)
+def installation_is_named(**_: Any) -> list[CheckMessage]:
+    """Workers on several machines are one installation only where they all say so."""
+    if env.INSTALLATION_ID or "sqlite" in settings.DATABASES["default"]["ENGINE"]:
+        return []
+    sentence = "LLMGW_INSTALLATION_ID is not set: web and workers on another machine would only advise."
+    hint = f"Set LLMGW_INSTALLATION_ID={settings.INSTALLATION_ID} on each machine, or keep all of them on this one."
+    return [Warning(sentence, hint=hint, id="llmgw.W011")]
+
+
+@register()
+def installation_is_a_name(**_: Any) -> list[CheckMessage]:
+    """It stands in the names of queues and on each host: a file that was cut or edited by hand is named here."""
+    if env.INSTALLATION.fullmatch(settings.INSTALLATION_ID):
+        return []
+    sentence = f"The installation's id in {settings.VAR / 'installation-id'} is not 1 to 64 letters, digits and . _ -."
+    return [Error(sentence, hint="Put the former one back; a new one needs manage.py take_over.", id="llmgw.E012")]
 
 
 @register(Tags.database, deploy=True)

@@ -16,7 +16,7 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from capacity.exporter import FleetCollector
 from capacity.models import Lease
-from capacity.store import BEAT_KEY, redis_client
+from capacity.store import beat_key, redis_client
 
 BEAT_LATE = timedelta(seconds=45)
 LATE_INTERVALS = 4
@@ -65,7 +65,7 @@ def redis(now: datetime) -> str:
 
 
 def beat(now: datetime) -> str:
-    found = redis_client().get(BEAT_KEY)
+    found = redis_client().get(beat_key())
     if found is None:
         return "no heartbeat of beat and worker yet"
     age = now - datetime.fromisoformat(found.decode())

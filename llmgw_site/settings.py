@@ -15,6 +15,7 @@ from .logging import configure, dict_config
 BASE_DIR = env.BASE_DIR
 VAR = env.VAR
 SECRET_KEY = env.secret_key(VAR)
+INSTALLATION_ID = env.installation_id(VAR)
 DEBUG = env.DEBUG
 ALLOWED_HOSTS = env.HOSTS
 CSRF_TRUSTED_ORIGINS = env.TRUSTED_ORIGINS
@@ -202,8 +203,9 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
-CELERY_TASK_DEFAULT_QUEUE = "control"
-CELERY_TASK_ROUTES = {"capacity.tasks.scrape*": {"queue": "scrape"}}
+# a second installation at the same Redis takes none of the first one's tasks
+CELERY_TASK_DEFAULT_QUEUE = f"control.{INSTALLATION_ID}"
+CELERY_TASK_ROUTES = {"capacity.tasks.scrape*": {"queue": f"scrape.{INSTALLATION_ID}"}}
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {
         "task": "capacity.tasks.reconcile_all",

@@ -4,11 +4,13 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 STATE = tempfile.mkdtemp(prefix="llmgw-test-")
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 # before the settings are read: tests never touch a person's var/ nor his servers
 os.environ["LLMGW_VAR"] = STATE
+Path(STATE, "installation-id").write_text("tests\n")
 os.environ["LLMGW_LOG_LEVEL"] = "ERROR"
 # nobody listens there: a test that wants Redis asks for the fixture `redis_server`
 os.environ["REDIS_URL"] = "redis://127.0.0.1:1/0"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from capacity.drivers.process import ORDER_EXPIRES_SECONDS
-from capacity.ports import NodeReport, Order, Outcome, ReplicaReport
+from capacity.ports import Fence, NodeReport, Order, Outcome, ReplicaReport
 
 KEEP_EXITED_SECONDS = 900
 UNHEALTHY_SECONDS = 3
@@ -30,7 +30,7 @@ class _Engine:
 class _Node:
     report: NodeReport
     silent: bool = False
-    generations: dict[str, int] = field(default_factory=dict)
+    fence: Fence = field(default_factory=Fence)
     engines: dict[str, _Engine] = field(default_factory=dict)
     queue: list[tuple[datetime, Order]] = field(default_factory=list)
 
@@ -114,9 +114,9 @@ class FakeFleet:
     def _do(self, node: _Node, order: Order) -> Outcome:
         if order.pool != node.report.pool:
             return Outcome(kind="refused", message=f"{node.report.node} belongs to pool {node.report.pool}, not to {order.pool}.")
-        if order.generation < node.generations.get(order.pool, 0):
-            return Outcome(kind="refused", message=f"Generation {order.generation} is older than one that this host has seen.")
-        node.generations[order.pool] = order.generation
+        if refusal := node.fence.refusal(order):
+            return Outcome(kind="refused", message=refusal)
+        node.fence = node.fence.after(order)
         engine = node.engines.get(order.replica)
         if order.op == "start":
             return self._start(node, order, engine)
@@ -194,8 +194,13 @@ class FakeFleet:
 
     def _report(self, node: _Node) -> None:
         replicas = tuple(engine.seen for _, engine in sorted(node.engines.items()))
-        generation = node.generations.get(node.report.pool, 0)
-        node.report = replace(node.report, at=self._now, replicas=replicas, generation=generation)
+        node.report = replace(
+            node.report,
+            at=self._now,
+            replicas=replicas,
+            generation=node.fence.generation,
+            installation=node.fence.installation,
+        )
 
     def _engine(self, replica: str) -> _Engine:
         return next(node.engines[replica] for node in self._nodes.values() if replica in node.engines)

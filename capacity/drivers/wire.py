@@ -43,6 +43,8 @@ def order_to_json(order: Order) -> dict[str, Any]:
         "fingerprint": order.fingerprint,
         "start_timeout_seconds": order.start_timeout_seconds,
         "drain_timeout_seconds": order.drain_timeout_seconds,
+        "installation": order.installation,
+        "taken_over_at_generation": order.taken_over_at_generation,
     }
 
 
@@ -67,6 +69,8 @@ def order_from_json(document: object) -> Order:
         fingerprint=_text(row, "fingerprint", ""),
         start_timeout_seconds=_whole(row, "start_timeout_seconds"),
         drain_timeout_seconds=_whole(row, "drain_timeout_seconds"),
+        installation=_text(row, "installation", ""),
+        taken_over_at_generation=_whole({"taken_over_at_generation": 0, **row}, "taken_over_at_generation"),
     )
 
 
@@ -82,6 +86,7 @@ def report_to_json(report: NodeReport) -> dict[str, Any]:
         "labels": dict(report.labels),
         "generation": report.generation,
         "unknown_products": list(report.unknown_products),
+        "installation": report.installation,
     }
 
 
@@ -101,6 +106,7 @@ def report_from_json(document: object) -> NodeReport:
         labels=_text_map(row, "labels"),
         generation=_whole(row, "generation"),
         unknown_products=_texts(row, "unknown_products"),
+        installation=_text(row, "installation", ""),
     )
 
 

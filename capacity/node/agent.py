@@ -112,6 +112,7 @@ class NodeAgent:
     def report(self, now: datetime) -> NodeReport:
         """This host as it is known now."""
         with self._replicas.lock:
+            fence = self._replicas.fence(self._identity.pool)
             return NodeReport(
                 node=self._identity.node,
                 pool=self._identity.pool,
@@ -120,7 +121,8 @@ class NodeAgent:
                 foreign=dict(self._inventory.foreign),
                 replicas=tuple(_reported(record) for record in self._replicas.all()),
                 labels={**self._inventory.shown, **self._identity.labels},
-                generation=self._replicas.generation(self._identity.pool),
+                generation=fence.generation,
+                installation=fence.installation,
                 unknown_products=self._inventory.unknown_products,
             )
 

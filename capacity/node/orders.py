@@ -1,4 +1,4 @@
-"""Orders of the reconciler, done on this host. The same order twice is done once; one of an older generation is refused."""
+"""Orders of the reconciler, done on this host. The same order twice is done once; one that is outdated is refused."""
 
 from __future__ import annotations
 
@@ -55,20 +55,17 @@ class Orders:
             if refusal:
                 return Outcome(kind="refused", message=refusal)
             try:
-                self._replicas.raise_generation(order.pool, order.generation)
+                self._replicas.let_through(order)
             except OSError as error:  # without that on disk an older order could pass after a restart
                 return Outcome(kind="failed", retryable=True, message=f"The state folder cannot be written: {error.strerror}.")
             return self._ops[order.op](order)
 
     def _refusal(self, order: Order) -> str:
-        highest = self._replicas.generation(order.pool)
         if order.pool != self._identity.pool:
             return f"{self._identity.node} belongs to pool {self._identity.pool}, not to {order.pool}."
         if order.nodes != (self._identity.node,):
             return f"The order for {order.replica} is not for {self._identity.node} alone."
-        if order.generation < highest:
-            return f"Generation {order.generation} is older than {highest}, which this host has seen."
-        return ""
+        return self._replicas.fence(order.pool).refusal(order)
 
     def _start(self, order: Order) -> Outcome:
         known = self._replicas.get(order.replica)

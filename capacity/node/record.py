@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO, get_args
 
 from capacity.drivers.wire import time_from_json, time_to_json
-from capacity.ports import ReportedState
+from capacity.ports import Fence, ReportedState
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Record:
     """One replica. `pid` None with a state other than exited: the start was written down but not yet done.
 
     `birth` tells the process from a later one with the same pid; `token` is in its environment. `ending_since` is when
-    SIGTERM was sent, after which nothing takes it back.
+    SIGTERM was sent, after which nothing takes it back. `installation`: whose order started it (empty: before it was said).
     """
 
     name: str
@@ -53,6 +53,7 @@ class Record:
     ending_since: datetime | None = None
     exit_code: int | None = None
     message: str = ""
+    installation: str = ""
 
     @property
     def url(self) -> str | None:
@@ -71,7 +72,7 @@ class AnotherWorker(RuntimeError):
 
 
 class Store:
-    """One JSON file a replica below `folder`, written whole or not at all, and the highest generation per pool."""
+    """One JSON file a replica below `folder`, written whole or not at all, and each pool's fence."""
 
     def __init__(self, folder: Path) -> None:
         self.logs = folder / "logs"
@@ -102,19 +103,22 @@ class Store:
         """Remove a replica that is gone."""
         (self._replicas / f"{file_key(name)}.json").unlink(missing_ok=True)
 
-    def generations(self) -> dict[str, int]:
-        """The highest generation seen per pool; ValueError where the file is broken, for then older orders could pass."""
+    def fences(self) -> dict[str, Fence]:
+        """Each pool's fence; ValueError where the file is broken, for then older orders could pass.
+
+        Before installations were told apart a bare generation stood there."""
         try:
             rows = json.loads(self._generations.read_text())
         except FileNotFoundError:
             return {}
-        if not isinstance(rows, dict) or not all(type(value) is int for value in rows.values()):
-            raise ValueError(f"{self._generations} is not an object of whole numbers.")
-        return rows
+        try:
+            return {pool: _fence(value) for pool, value in rows.items()}
+        except (AttributeError, TypeError, ValueError):
+            raise ValueError(f"{self._generations} does not say each pool's generation.") from None
 
-    def save_generations(self, generations: Mapping[str, int]) -> None:
-        """Write the highest generations down."""
-        _write_atomically(self._generations, dict(generations))
+    def save_fences(self, fences: Mapping[str, Fence]) -> None:
+        """Write all fences down."""
+        _write_atomically(self._generations, {pool: asdict(fence) for pool, fence in fences.items()})
 
     def log_path(self, name: str) -> Path:
         """Where a replica's output goes."""
@@ -133,6 +137,13 @@ def file_key(name: str) -> str:
     """A file name for a replica's name, which may be anything: readable where it can be, unique always."""
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", name)[:60].strip("-")
     return f"{readable or 'replica'}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:12]}"
+
+
+def _fence(value: Any) -> Fence:
+    fence = Fence(generation=value) if type(value) is int else Fence(**value)
+    if type(fence.generation) is not int or not isinstance(fence.installation, str):
+        raise ValueError
+    return fence
 
 
 def _record(row: dict[str, Any]) -> Record:

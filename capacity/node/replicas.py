@@ -13,6 +13,7 @@ from capacity.node import logs, processes
 from capacity.node.inventory import Hardware, Inventory
 from capacity.node.lifecycle import Watch
 from capacity.node.record import Record, Store
+from capacity.ports import Fence, Order
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ class Replicas:
         self.now = clock
         self._store = store
         self._watches: dict[str, Watch] = {}
-        self._generations = store.generations()
+        self._fences = store.fences()
         self._records = self._adopted(store.load())
 
     # What is known
@@ -46,9 +47,9 @@ class Replicas:
         """What the last few looks at it said."""
         return self._watches.get(name, Watch())
 
-    def generation(self, pool: str) -> int:
-        """The highest generation seen for a pool."""
-        return self._generations.get(pool, 0)
+    def fence(self, pool: str) -> Fence:
+        """Whose orders for a pool are done, and from which generation on."""
+        return self._fences.get(pool, Fence())
 
     def log_path(self, name: str) -> Path:
         """Where a replica's output goes."""
@@ -64,11 +65,12 @@ class Replicas:
 
     # What changes
 
-    def raise_generation(self, pool: str, generation: int) -> None:
-        """Remember a generation; on return it survives a power cut. OSError where it cannot be written."""
-        if generation > self.generation(pool):
-            self._store.save_generations({**self._generations, pool: generation})
-            self._generations[pool] = generation
+    def let_through(self, order: Order) -> None:
+        """Remember whose order it was; on return that survives a power cut. OSError where it cannot be written."""
+        fence = self.fence(order.pool).after(order)
+        if fence != self.fence(order.pool):
+            self._store.save_fences({**self._fences, order.pool: fence})
+            self._fences[order.pool] = fence
 
     def intend(self, record: Record) -> None:
         """Write a start down before it is done. OSError where that fails, and then nothing may be started."""

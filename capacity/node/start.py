@@ -75,6 +75,7 @@ def record_of(order: Order, **more: object) -> Record:
         parameters=dict(order.parameters),
         fingerprint=order.fingerprint,
         generation=order.generation,
+        installation=order.installation,
         drain_timeout_seconds=order.drain_timeout_seconds,
         **more,  # type: ignore[arg-type]
     )

@@ -17,6 +17,7 @@ from capacity.token_rates import TokenRates
 from capacity.wiring import Deps
 from quotas.domain.last_good import LastGood
 
+INSTALLATION = "here"
 START = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
@@ -79,6 +80,7 @@ class Fleet:
             "measurements": LastGood[Measurements](load_measurements),
             "rates": TokenRates(),
             "holder": "worker-1",
+            "installation": INSTALLATION,
         }
         return Deps(**{**values, **overrides})
 

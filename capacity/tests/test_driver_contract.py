@@ -51,6 +51,37 @@ def test_an_order_of_an_older_generation_is_refused_and_changes_nothing(fleet: F
     assert fleet.report().generation == 5
 
 
+def test_the_first_installation_that_orders_is_obeyed_from_then_on_also_after_a_restart(fleet: Fleet) -> None:
+    fleet.start(generation=5, installation="first")
+    assert (fleet.report().generation, fleet.report().installation) == (5, "first")
+    fleet.restart()
+    for other in ("second", ""):
+        outcome = fleet.apply(an_order("drain", generation=9, installation=other))
+        assert outcome.kind == "refused"
+        assert "first" in outcome.message
+    assert fleet.state() == "ready"
+    assert (fleet.report().generation, fleet.report().installation) == (5, "first")
+
+
+def test_another_installation_is_obeyed_once_it_has_taken_the_pool_over_and_the_first_no_more(fleet: Fleet) -> None:
+    fleet.start(generation=5, installation="first")
+    behind = an_order("drain", generation=9, installation="second", taken_over_at_generation=5)
+    assert fleet.apply(behind).kind == "refused"
+    fleet.start("chat-2", generation=9, installation="second", taken_over_at_generation=6)
+    assert (fleet.report().generation, fleet.report().installation) == (9, "second")
+    for generation in (6, 20):
+        assert fleet.apply(an_order("drain", generation=generation, installation="first")).kind == "refused"
+    assert fleet.state() == "ready"
+    assert fleet.apply(an_order("drain", "chat-2", 10, installation="second", taken_over_at_generation=6)).kind == "accepted"
+
+
+def test_a_host_that_has_obeyed_nobody_in_particular_takes_the_first_that_says_who_it_is(fleet: Fleet) -> None:
+    fleet.start(generation=1)
+    assert fleet.report().installation == ""
+    fleet.start("chat-2", generation=2, installation="first")
+    assert fleet.report().installation == "first"
+
+
 def test_the_highest_generation_outlives_a_restart_of_the_host(fleet: Fleet) -> None:
     fleet.start(generation=5)
     fleet.restart()

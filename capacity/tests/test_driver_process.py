@@ -161,3 +161,13 @@ def test_orders_for_a_silent_host_wait_a_minute_and_no_longer() -> None:
     fleet.silence("n1", False)
     fleet.advance(1)
     assert [replica.name for replica in fleet.observe("example")[0].replicas] == ["fresh"]
+
+
+def test_orders_and_reports_that_do_not_say_an_installation_are_read_as_of_none() -> None:
+    order, report = order_to_json(an_order(installation="first")), report_to_json(a_report())
+    assert order_from_json(order).installation == "first"
+    for document in (order, report):
+        document.pop("installation")
+    order.pop("taken_over_at_generation")
+    assert (order_from_json(order).installation, order_from_json(order).taken_over_at_generation) == ("", 0)
+    assert report_from_json(report).installation == ""

@@ -90,7 +90,7 @@ def test_both_views_are_the_same_after_they_were_kept():
 def test_a_worker_that_starts_while_the_database_is_away_finds_the_last_good_answer(redis_client):
     make_scope("acme")
     make_measurement()
-    for view in views(redis_client, bound=lambda load: load):
+    for view in views(redis_client, "here", bound=lambda load: load):
         assert view.get(START).error == ""
 
     def away(_load):
@@ -100,7 +100,7 @@ def test_a_worker_that_starts_while_the_database_is_away_finds_the_last_good_ans
         return broken
 
     later = START + timedelta(seconds=90)
-    policies, measurements = (view.get(later) for view in views(redis_client, bound=away))
+    policies, measurements = (view.get(later) for view in views(redis_client, "here", bound=away))
     assert [scope.name for scope in policies.value.scopes] == ["acme"]
     assert (policies.age_seconds(later), policies.error) == (90, "DatabaseError: connection refused")
     assert len(measurements.value.in_use) == 1
@@ -109,10 +109,10 @@ def test_a_worker_that_starts_while_the_database_is_away_finds_the_last_good_ans
 @pytest.mark.django_db
 def test_redis_away_or_full_of_nonsense_is_no_fault_of_the_view(redis_client):
     nobody = redis.Redis(port=1, socket_connect_timeout=0.2)
-    policies, _ = views(nobody, bound=lambda load: load)
+    policies, _ = views(nobody, "here", bound=lambda load: load)
     assert policies.get(START).error == ""
     for key in ("policies", "measurements"):
-        redis_client.mset({f"llmgw:last-good:{key}": "[1", f"llmgw:last-good:{key}:at": "yesterday"})
+        redis_client.mset({f"llmgw:last-good:here:{key}": "[1", f"llmgw:last-good:here:{key}:at": "yesterday"})
 
     def broken(_load):
         def fail(_held):
@@ -120,7 +120,7 @@ def test_redis_away_or_full_of_nonsense_is_no_fault_of_the_view(redis_client):
 
         return fail
 
-    assert [view.get(START).value for view in views(redis_client, bound=broken)] == [None, None]
+    assert [view.get(START).value for view in views(redis_client, "here", bound=broken)] == [None, None]
 
 
 def test_a_read_that_hangs_is_given_up_and_no_second_one_is_begun():

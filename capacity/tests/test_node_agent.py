@@ -292,7 +292,25 @@ def test_generations_that_cannot_be_read_stop_the_worker_rather_than_let_older_o
     path.write_text("[]")
     store = Store(fleet.folder / "state")
     with pytest.raises(ValueError, match="generations"):
-        store.generations()
+        store.fences()
     store.close()
     path.write_text(json.dumps({"example": 1}))
     fleet.restart()
+
+
+def test_what_a_worker_wrote_before_installations_were_told_apart_is_read(fleet: FleetOfProcesses) -> None:
+    fleet.start(generation=7)
+    fleet.agent.close()
+    (fleet.folder / "state" / "generations.json").write_text(json.dumps({"example": 7}))
+    [path] = (fleet.folder / "state" / "replicas").glob("*.json")
+    row = json.loads(path.read_text())
+    del row["installation"]
+    path.write_text(json.dumps(row))
+    fleet.restart()
+    assert (fleet.state(), fleet.report().generation, fleet.report().installation) == ("ready", 7, "")
+    assert fleet.apply(an_order("drain", generation=6, installation="first")).kind == "refused"
+
+
+def test_what_is_started_is_stamped_with_its_installation(fleet: FleetOfProcesses) -> None:
+    fleet.start(installation="first")
+    assert fleet.record().installation == "first"

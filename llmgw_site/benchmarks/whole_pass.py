@@ -37,6 +37,7 @@ class Fleet:
             measurements=LastGood(load_measurements),
             rates=TokenRates(),
             holder="bench",
+            installation="bench",
         )
         self.queries: list[int] = []
 

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llmgw_site import embedded_redis
+from llmgw_site import embedded_redis, env
 
 from .child import Child
 from .health import base_url
@@ -68,9 +68,11 @@ def _control(site: Site) -> list[Child]:
         "--threads", "4", "--preload", "--worker-tmp-dir", str(heartbeat), "--graceful-timeout", "5", "--timeout", "60",
         "--no-control-socket", "--log-level", "warning",
     )  # fmt: skip
+    mine = env.installation_id(site.folder)
     # processes, not threads: only those can be ended when a task outlives its time limit
     worker = (
-        "celery", "-A", "llmgw_site", "worker", "-Q", "control,scrape", "-n", "control@%h", "--pool", "prefork", "-c", "2",
+        "celery", "-A", "llmgw_site", "worker", "-Q", f"control.{mine},scrape.{mine}", "-n", "control@%h",
+        "--pool", "prefork", "-c", "2",
         "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO",
     )  # fmt: skip
     beat = (

@@ -71,3 +71,34 @@ def test_a_redis_that_throws_out_keys_is_an_error(settings, redis_server, redis_
 def test_a_redis_that_is_away_is_no_finding_of_this_check(settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     assert checks.redis_throws_nothing_out() == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "named", "found"),
+    [
+        ("django.db.backends.sqlite3", "", []),
+        ("django.db.backends.postgresql", "", ["llmgw.W011"]),
+        ("django.db.backends.postgresql", "production", []),
+    ],
+)
+def test_a_database_that_several_machines_can_reach_wants_a_named_installation(settings, monkeypatch, engine, named, found):
+    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", engine)
+    monkeypatch.setattr(checks.env, "INSTALLATION_ID", named)
+    assert ids(checks.installation_is_named()) == found
+
+
+@pytest.mark.parametrize(("written", "found"), [("a-1", []), ("", ["llmgw.E012"]), ("two words", ["llmgw.E012"])])
+def test_an_installations_id_is_a_name(settings, written, found):
+    settings.INSTALLATION_ID = written
+    assert ids(checks.installation_is_a_name()) == found
+
+
+def test_an_installations_id_is_made_once_and_stays(monkeypatch, tmp_path):
+    monkeypatch.setattr(checks.env, "INSTALLATION_ID", "")
+    made = checks.env.installation_id(tmp_path / "var")
+    assert checks.env.INSTALLATION.fullmatch(made)
+    assert checks.env.installation_id(tmp_path / "var") == made
+    assert [path.name for path in (tmp_path / "var").iterdir()] == ["installation-id"]
+    assert checks.env.installation_id(tmp_path / "other") != made
+    monkeypatch.setattr(checks.env, "INSTALLATION_ID", "production")
+    assert checks.env.installation_id(tmp_path / "var") == "production"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from capacity.models import Lease
-from capacity.store import BEAT_KEY
+from capacity.store import beat_key
 from capacity.tests.fleet import Fleet
 from capacity.tests.pages import make_person
 from quotas.services import token_create
@@ -27,7 +27,7 @@ def test_ready_needs_every_store_a_heartbeat_and_a_pass(client, redis_here):
     assert answer.status_code == 503
     assert answer.json()["checks"]["database"] == answer.json()["checks"]["redis"] == "ok"
     now = datetime.now(UTC)
-    redis_here.set(BEAT_KEY, now.isoformat())
+    redis_here.set(beat_key(), now.isoformat())
     Lease.objects.update(last_pass_at=now)
     assert client.get("/readyz").json() == {
         "ready": True,
@@ -35,7 +35,7 @@ def test_ready_needs_every_store_a_heartbeat_and_a_pass(client, redis_here):
     }
     Lease.objects.update(last_pass_at=now - timedelta(seconds=61))
     assert client.get("/readyz").json()["checks"]["last_pass"] == "1 of 1 pools had no pass for 60 s"
-    redis_here.set(BEAT_KEY, (now - timedelta(seconds=90)).isoformat())
+    redis_here.set(beat_key(), (now - timedelta(seconds=90)).isoformat())
     assert "heartbeat" in client.get("/readyz").json()["checks"]["beat"]
 
 
