@@ -11,7 +11,7 @@ from django.db.models import Count, F, Sum
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from .models import Action, Decision, Lease, Node, Pass, Replica, Sample
+from .models import Action, Decision, Lease, Node, Pass, PoolSettings, Replica, Sample
 
 MISSED_PASSES = 3
 # metric → (what it says, the attribute of Sample)
@@ -32,19 +32,23 @@ class FleetCollector(Collector):
 
     def __init__(self, now: datetime, pass_seconds: int) -> None:
         self._now = now
+        self._pass_seconds = pass_seconds
         self._late = timedelta(seconds=pass_seconds * MISSED_PASSES)
 
     def collect(self) -> Iterator[Metric]:
         leases = list(Lease.objects.select_related("pool").order_by("pool__name"))
         fresh = [lease for lease in leases if lease.last_pass_at and self._now - lease.last_pass_at <= self._late]
-        yield from passes(leases)
+        yield from passes(leases, self._pass_seconds)
         yield from samples(fresh)
         yield from decisions(fresh)
-        yield from fleet()
+        yield from fleet(self._now)
         yield from views(fresh, self._now)
 
 
-def passes(leases: list[Lease]) -> Iterator[Metric]:
+def passes(leases: list[Lease], pass_seconds: int) -> Iterator[Metric]:
+    interval = GaugeMetricFamily("llmgw_pass_interval_seconds", "Seconds from one pass to the next, as it is set.")
+    interval.add_metric([], pass_seconds)
+    yield interval
     at = GaugeMetricFamily("llmgw_last_pass_timestamp_seconds", "When the last complete pass of the pool was.", labels=["pool"])
     generation = GaugeMetricFamily("llmgw_lease_generation", "Generation of the pool's lease.", labels=["pool"])
     for lease in leases:
@@ -68,12 +72,17 @@ def samples(leases: list[Lease]) -> Iterator[Metric]:
         "llmgw_model_load_ratio", "Demand over measured capacity; absent without capacity.", labels=["pool", "model"]
     )
     desired = GaugeMetricFamily("llmgw_desired_replicas", "Replicas that the model should have.", labels=["pool", "model"])
+    missing = GaugeMetricFamily(
+        "llmgw_model_missing_replicas", "Replicas wanted that neither run nor start.", labels=["pool", "model"]
+    )
     for pool, model, sample in rows:
         desired.add_metric([pool, model], sample.wanted)
+        missing.add_metric([pool, model], max(0, sample.wanted - sample.ready - sample.unready - sample.starting))
         if sample.capacity_ready:
             ratio.add_metric([pool, model], sample.demand_low / sample.capacity_ready)
     yield ratio
     yield desired
+    yield missing
 
 
 def newest_samples(leases: list[Lease]) -> list[tuple[str, str, Sample]]:
@@ -114,7 +123,7 @@ def _last_decisions() -> Any:
     return LanguageModel.objects.filter(last_decision__isnull=False).values("last_decision")
 
 
-def fleet() -> Iterator[Metric]:
+def fleet(now: datetime) -> Iterator[Metric]:
     replicas = GaugeMetricFamily("llmgw_replicas", "Replicas by state.", labels=["pool", "model", "profile", "state"])
     present = Replica.objects.filter(gone_at__isnull=True).order_by()
     held: dict[tuple[str, str], int] = defaultdict(int)
@@ -128,7 +137,9 @@ def fleet() -> Iterator[Metric]:
         "llmgw_pool_units", "Units by class: offered, held, foreign.", labels=["pool", "resource", "kind"]
     )
     offered: dict[tuple[str, str, str], int] = defaultdict(int)
-    for pool, resources, foreign in Node.objects.order_by().values_list("pool__name", "resources", "foreign"):
+    nodes = list(Node.objects.select_related("pool__settings").order_by())
+    for node in nodes:
+        pool, resources, foreign = node.pool.name, node.resources, node.foreign
         for kind, units_by_class in (("offered", resources), ("foreign", foreign)):
             for resource, units in units_by_class.items():
                 offered[pool, resource, kind] += units
@@ -137,11 +148,37 @@ def fleet() -> Iterator[Metric]:
     for (pool, resource), count in sorted(held.items()):
         units_family.add_metric([pool, resource, "held"], count)
     yield units_family
+    yield hosts(nodes, now)
     open_actions = GaugeMetricFamily("llmgw_open_actions", "Actions that are not seen done yet.", labels=["pool", "op", "state"])
     unresolved = Action.objects.filter(state__in=[Action.State.PENDING, Action.State.SENT]).order_by()
     for pool, op, state, count in unresolved.values_list("pool__name", "op", "state").annotate(count=Count("id")):
         open_actions.add_metric([pool, op, state], count)
     yield open_actions
+
+
+def hosts(nodes: list[Node], now: datetime) -> Metric:
+    """All states of each pool that has nodes, so that a count that falls to 0 is seen."""
+    family = GaugeMetricFamily("llmgw_nodes", "Nodes by what is heard of them.", labels=["pool", "state"])
+    counts = {(node.pool.name, state): 0 for node in nodes for state in HEARD}
+    for node in nodes:
+        counts[node.pool.name, heard(node, now)] += 1
+    for labels, count in sorted(counts.items()):
+        family.add_metric(labels, count)
+    return family
+
+
+HEARD = ("reporting", "silent", "lost", "typed_in")
+
+
+def heard(node: Node, now: datetime) -> str:
+    """As passes judge it: a report far ahead of our clock says nothing of now, and is never lost."""
+    if node.reported_at is None:
+        return "typed_in"
+    windows = getattr(node.pool, "settings", None) or PoolSettings()
+    silent_for = (now - node.reported_at).total_seconds()
+    if silent_for >= windows.node_lost_seconds:
+        return "lost"
+    return "silent" if abs(silent_for) >= windows.node_silent_seconds else "reporting"
 
 
 def views(leases: list[Lease], now: datetime) -> Iterator[Metric]:

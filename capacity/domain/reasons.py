@@ -1,4 +1,4 @@
-"""The one table of words: every reason, problem and limit, as pages, API, logs, metrics and docs name it."""
+"""The one table of words: every reason, problem, limit and notice, as pages, API, logs, metrics and docs name it."""
 
 from __future__ import annotations
 
@@ -223,5 +223,27 @@ LIMITS: Final = _table(
         Word(code="not_active", title="Takes no new ones", sentence="The profile takes no new replicas."),
         Word(code="backoff", title="Backing off", sentence="Starts of the profile failed on a node; it rests there for a while."),
         Word(code="unknown", title="Not read", sentence="Something that decides this could not be read."),
+    )
+)
+
+# what Now lists beside reasons and problems
+NOTICES: Final = _table(
+    (
+        Word(code="late", title="Late", sentence="No pass has ended for two intervals; nothing is scaled meanwhile."),
+        Word(
+            code="unreadable",
+            title="Unreadable",
+            sentence="Quotas or measurements cannot be read now; the last good answer stays in use.",
+        ),
+        Word(
+            code="outdated",
+            title="Outdated",
+            sentence="Replicas run on an outdated measurement: it counts for adding, and removals wait.",
+        ),
+        Word(
+            code="assumed",
+            title="Assumed",
+            sentence="Replicas run on numbers that a person typed in: they count for adding, and removals wait.",
+        ),
     )
 )

@@ -9,6 +9,7 @@ from typing import Any
 from django import template
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import QueryDict
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString, mark_safe
@@ -76,6 +77,19 @@ def duration(seconds: float | None) -> str:
 @register.filter
 def reason(code: str) -> str:
     return title(code)
+
+
+@register.filter
+def runbook(code: str) -> str:
+    """The address of a code's paragraph in the runbook."""
+    return f"{reverse('help', args=['runbook'])}#{code.lower()}"
+
+
+@register.simple_tag
+def explain(code: str) -> SafeString:
+    """A small link beside a reason or a problem: what it means and what to do."""
+    words = f"What “{title(code)}” means and what to do"
+    return format_html('<a class="explain" href="{}" title="{}" aria-label="{}">?</a>', runbook(code), words, words)
 
 
 @register.simple_tag

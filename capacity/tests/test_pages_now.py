@@ -61,6 +61,15 @@ def test_what_could_not_be_done_is_told_with_its_why(now_page, reason):
     assert "Because of this." in page.content.decode()
 
 
+def test_a_mark_and_a_reason_link_to_what_they_mean(now_page):
+    fleet = make_fleet("busy", loads=(14, 9))
+    make_decision(fleet.model, at=fleet.at, seen_until=fleet.at, reason="no_room")
+    html = now_page().content.decode()
+    assert '<a class="tag bad" href="/help/runbook/#over_capacity"' in html
+    assert '<a class="tag warn" href="/help/runbook/#no_room"' in html
+    assert '<a class="explain" href="/help/runbook/#no_room"' in html
+
+
 def test_what_could_not_be_done_an_hour_ago_is_no_news(now_page):
     fleet = make_fleet()
     then = fleet.at - timedelta(hours=1)

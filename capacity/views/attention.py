@@ -23,7 +23,8 @@ SLACK = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One thing: `subject` (bold) and `text` are its sentence, `url` and `act` the link that says what it shows."""
+    """One thing: `subject` (bold) and `text` are its sentence, `url` and `act` the link that says what it shows; `code` names
+    its paragraph in the runbook."""
 
     label: str
     level: str
@@ -32,6 +33,7 @@ class Item:
     url: str
     act: str
     place: str = "now"
+    code: str = ""
 
 
 def items(frame: Frame) -> list[Item]:
@@ -46,7 +48,7 @@ def _late(frame: Frame) -> Iterator[Item]:
         if row is None or frame.now - row.at <= timedelta(seconds=frame.late_after_seconds):
             continue
         text = f"has had no pass for {clock.age(row.at, frame.now)}; what is shown is that old, and nothing is scaled meanwhile."
-        yield Item(label="late", level="bad", subject=pool.name, text=text, url="/readyz", act="what is not ready →")
+        yield Item(label="late", level="bad", subject=pool.name, text=text, url="/readyz", act="what is not ready →", code="late")
 
 
 def _views(frame: Frame) -> Iterator[Item]:
@@ -54,7 +56,15 @@ def _views(frame: Frame) -> Iterator[Item]:
         if view.error:
             age = f"the last good answer is {clock.age(view.read_at, frame.now)} old" if view.read_at else "they were never read"
             text = f"cannot be read ({view.error[:160]}); {age}."
-            yield Item(label="unreadable", level="bad", subject=view.name, text=text, url="/readyz", act="what is not ready →")
+            yield Item(
+                label="unreadable",
+                level="bad",
+                subject=view.name,
+                text=text,
+                url="/readyz",
+                act="what is not ready →",
+                code="unreadable",
+            )
 
 
 def newest(frame: Frame, field: str) -> Q:
@@ -73,7 +83,13 @@ def _could_not(frame: Frame) -> Iterator[Item]:
         level = "unknown" if row.reason in UNKNOWING else "warn"
         text = f"{row.why or sentence(row.reason)} For {clock.age(row.at, frame.now)}."
         yield Item(
-            label=title(row.reason), level=level, subject=row.model.name, text=text, url=model_url(row.model.name), act="why →"
+            label=title(row.reason),
+            level=level,
+            subject=row.model.name,
+            text=text,
+            url=model_url(row.model.name),
+            act="why →",
+            code=row.reason,
         )
 
 
@@ -90,6 +106,7 @@ def _over_capacity(frame: Frame) -> Iterator[Item]:
             text=text + coming,
             url=model_url(row.model.name),
             act="the chart →",
+            code="over_capacity",
         )
 
 
@@ -109,7 +126,16 @@ def _silent_nodes(frame: Frame) -> Iterator[Item]:
     for node in silent_nodes(frame)[:MOST_OF_A_KIND]:
         text = f"has not reported for {clock.age(node.reported_at, frame.now)}; its replicas are unknown and are left alone."
         url = reverse("nodes") + f"#node-{node.pk}"
-        yield Item(label="silent", level="unknown", subject=node.name, text=text, url=url, act="node →", place="nodes")
+        yield Item(
+            label="silent",
+            level="unknown",
+            subject=node.name,
+            text=text,
+            url=url,
+            act="node →",
+            place="nodes",
+            code="node_silent",
+        )
 
 
 def profiles_in_use(frame: Frame) -> Any:
@@ -137,6 +163,7 @@ def _evidence(frame: Frame) -> Iterator[Item]:
             url=reverse("measurements"),
             act="measurements →",
             place="measurements",
+            code=label,
         )
 
 
@@ -152,8 +179,9 @@ def _problems(frame: Frame) -> Iterator[Item]:
         ):
             continue
         url = model_url(name) if kind == "model" else reverse("decisions")
-        text = str(problem.get("detail") or sentence(str(problem.get("code"))))
-        yield Item(label=title(str(problem.get("code"))), level="warn", subject=name, text=text, url=url, act="look →")
+        code = str(problem.get("code"))
+        text = str(problem.get("detail") or sentence(code))
+        yield Item(label=title(code), level="warn", subject=name, text=text, url=url, act="look →", code=code)
 
 
 def model_url(name: str) -> str:

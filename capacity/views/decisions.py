@@ -72,9 +72,9 @@ def decision(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "pages/decision.html", context)
 
 
-def _limit(limit: dict[str, Any]) -> tuple[str, str]:
-    """A limit's words, and its numbers as they stood then."""
+def _limit(limit: dict[str, Any]) -> tuple[str, str, str]:
+    """A limit's code, its words, and its numbers as they stood then."""
     kind = str(limit.get("kind"))
     word = LIMITS.get(kind)
     numbers = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in limit.items() if key != "kind")
-    return (word.title if word else kind.replace("_", " ")), numbers
+    return kind, word.title if word else kind.replace("_", " "), numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from django.apps import apps
 from django.core.management import get_commands
 from django.urls import get_resolver
 
-from capacity.domain.reasons import LIMITS, PROBLEMS, REASONS
+from capacity.domain.reasons import LIMITS, NOTICES, PROBLEMS, REASONS
 from capacity.models import PoolSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,9 +48,49 @@ def test_every_setting_of_a_pool_is_explained():
     assert fields <= said("settings.md")
 
 
-@pytest.mark.parametrize("table", [REASONS, PROBLEMS, LIMITS])
+@pytest.mark.parametrize("table", [REASONS, PROBLEMS, LIMITS, NOTICES])
 def test_every_code_is_explained(table):
     assert set(table) <= said("reasons.md")
+
+
+def paragraphs() -> dict[str, str]:
+    """Heading → text of every paragraph of the runbook."""
+    parts = re.split(r"^### (.+)$", (ROOT / "docs" / "runbook.md").read_text(), flags=re.MULTILINE)
+    return {heading: re.split(r"^## ", text, flags=re.MULTILINE)[0].strip() for heading, text in batched(parts[1:])}
+
+
+def batched(parts: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(parts[::2], parts[1::2], strict=True)
+
+
+def alerts() -> set[str]:
+    rules = ROOT / "docs" / "deploy" / "prometheus-rules.yml"
+    return set(re.findall(r"- alert: (\w+)", rules.read_text()))
+
+
+def test_the_runbook_has_a_paragraph_for_every_code_and_alert_and_none_is_left_over():
+    headings = re.findall(r"^### (.+)$", (ROOT / "docs" / "runbook.md").read_text(), re.MULTILINE)
+    assert len(headings) == len(set(headings))
+    assert set(headings) == {*REASONS, *PROBLEMS, *LIMITS, *NOTICES} | alerts()
+
+
+@pytest.mark.parametrize(("heading", "text"), paragraphs().items(), ids=paragraphs())
+def test_a_paragraph_of_the_runbook_says_what_it_is_where_to_look_what_to_do_and_when_to_worry(heading, text):
+    assert "\n\n" not in text, f"{heading}: one paragraph"
+    places = [text.find(mark) for mark in ("**See**", "**Do**", "**Worry**")]
+    assert -1 not in places and places == sorted(places), f"{heading}: **See**, **Do**, **Worry**, in this order"
+    word = next((table[heading] for table in (REASONS, PROBLEMS, LIMITS, NOTICES) if heading in table), None)
+    assert word is None or text.startswith(f"**{word.title}.** "), f"{heading} begins with the words of the table"
+
+
+def test_everything_that_needs_a_person_names_its_paragraph_of_the_runbook():
+    sources = (ROOT / "capacity" / "views").glob("*.py")
+    calls = [node for path in sources for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    items = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Item"]
+    codes = [next((word.value for word in call.keywords if word.arg == "code"), None) for call in items]
+    assert len(items) > 5
+    assert None not in codes
+    assert {code.value for code in codes if isinstance(code, ast.Constant)} <= {*REASONS, *PROBLEMS, *LIMITS, *NOTICES}
 
 
 def test_every_metric_is_explained_and_no_other():

@@ -8,6 +8,7 @@ import pytest
 
 from capacity.models import Lease
 from capacity.store import beat_key
+from capacity.tests.factories import make_node
 from capacity.tests.fleet import Fleet
 from capacity.tests.pages import make_person
 from quotas.services import token_create
@@ -77,6 +78,29 @@ def test_metrics_have_what_the_last_pass_saw(client, time_machine):
     assert found['llmgw_pool_units{kind="offered",pool="p",resource="sim"}'] == 8
     assert found['llmgw_pool_units{kind="held",pool="p",resource="sim"}'] == 3
     assert found['llmgw_view_failing{pool="p",view="quotas"}'] == 0
+
+
+def test_metrics_count_what_is_wanted_and_not_there_and_say_how_often_passes_come(client, time_machine):
+    fleet = Fleet(units=2, min_replicas=3, max_replicas=4)
+    fleet.passes(2)
+    time_machine.move_to(fleet.fake.now(), tick=False)
+    found = metrics(client)
+    assert found['llmgw_desired_replicas{model="chat",pool="p"}'] == 3
+    assert found['llmgw_model_missing_replicas{model="chat",pool="p"}'] == 1
+    assert found["llmgw_pass_interval_seconds"] == 15
+
+
+@pytest.mark.parametrize(
+    ("seconds_ago", "state"),
+    [(None, "typed_in"), (0, "reporting"), (29, "reporting"), (30, "silent"), (299, "silent"), (300, "lost"), (-31, "silent")],
+)
+def test_nodes_are_counted_as_passes_judge_them(client, time_machine, seconds_ago, state):
+    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    time_machine.move_to(now, tick=False)
+    make_node("n", reported_at=None if seconds_ago is None else now - timedelta(seconds=seconds_ago))
+    found = {name: count for name, count in metrics(client).items() if name.startswith("llmgw_nodes")}
+    assert len(found) == 4
+    assert [name for name, count in found.items() if count] == [next(name for name in found if f'state="{state}"' in name)]
 
 
 def test_desired_replicas_are_absent_and_never_0_without_a_pass_and_after_three_missed_ones(client, time_machine):
