@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from . import bulk
 from .models import Action, Node, Replica
-from .observe import Gone, NodeSight, Present
+from .observe import Gone, Present
 from .rows import NodeRow, ReplicaRow
+from .sights import NodeSight
 from .snapshot import Built
 
 if TYPE_CHECKING:
@@ -166,11 +167,21 @@ def write_nodes(built: Built, now: datetime) -> None:
     """What nodes offer and when they last reported: pages call a node silent by what stands here."""
     assert built.observed is not None
     changed = [
-        Node(pk=row.id, resources=dict(sight.resources), foreign=dict(sight.foreign), reported_at=sight.reported_at)
-        for name, row in built.rows.nodes.items()
-        if is_news(row, sight := built.observed.nodes[name])
+        observed_node(row, sight) for name, row in built.rows.nodes.items() if is_news(row, sight := built.observed.nodes[name])
     ]
-    bulk.update(changed, ["resources", "foreign", "reported_at"])
+    bulk.update(changed, ["resources", "foreign", "foreign_devices", "templates", "reported_at", "host_clock_at"])
+
+
+def observed_node(row: NodeRow, sight: NodeSight) -> Node:
+    return Node(
+        pk=row.id,
+        resources=dict(sight.resources),
+        foreign=dict(sight.foreign),
+        foreign_devices=dict(sight.foreign_devices),
+        templates={name: dict(parameters) for name, parameters in sight.templates.items()},
+        reported_at=sight.reported_at,
+        host_clock_at=sight.host_clock_at,
+    )
 
 
 def is_news(row: NodeRow, sight: NodeSight) -> bool:

@@ -6,11 +6,12 @@ Pure: reports and rows in, an `Observed` out. The reconciler writes the changes;
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
 from .ports import NodeReport, ReplicaReport
+from .sights import KnownNode, NodeSight, Patience, node_problem, sight, without_units
 
 Intent = Literal["", "start", "undrain", "drain", "cancel"]
 
@@ -60,41 +61,11 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSight:
-    """How a node is seen. `resources` are the offered units less those held by replicas that nobody knows."""
-
-    name: str
-    resources: Mapping[str, int]
-    foreign: Mapping[str, int]
-    labels: Mapping[str, str]
-    reported_at: datetime | None
-    is_ready: bool
-    is_lost: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     nodes: Mapping[str, NodeSight]
     present: tuple[Present, ...]
     gone: tuple[Gone, ...]
     problems: tuple[Mapping[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownNode:
-    name: str
-    resources: Mapping[str, int]
-    reported_at: datetime | None
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long a host may be silent, and how long an unseen start is asked for again."""
-
-    node_silent_seconds: int
-    node_lost_seconds: int
-    forget_start_seconds: int = 120
 
 
 def observe(
@@ -121,43 +92,6 @@ def observe(
         if row.name not in reported:
             place_unreported(row, by_node, sights, patience, now, present, gone)
     return Observed(nodes=sights, present=tuple(present), gone=tuple(gone), problems=tuple(problems))
-
-
-def sight(node: KnownNode, report: NodeReport | None, patience: Patience, now: datetime) -> NodeSight:
-    """A node never heard of is typed in by a person: ready, with the units that were written down.
-
-    A report far ahead of our clock says nothing of now: its node is silent, but never lost, for it may well run."""
-    at = report.at if report else node.reported_at
-    silent_for = timedelta(0) if at is None else now - at
-    return NodeSight(
-        name=node.name,
-        resources=dict(report.resources) if report else dict(node.resources),
-        foreign=dict(report.foreign) if report else {},
-        labels={**(report.labels if report else {}), **node.labels},
-        reported_at=at,
-        is_ready=abs(silent_for) < timedelta(seconds=patience.node_silent_seconds),
-        is_lost=silent_for >= timedelta(seconds=patience.node_lost_seconds),
-    )
-
-
-def node_problem(node: NodeSight, now: datetime) -> Mapping[str, str] | None:
-    if node.is_ready:
-        return None
-    if node.reported_at and node.reported_at > now:
-        ahead = f"its clock is ahead: it reported as of {node.reported_at:%Y-%m-%d %H:%M:%S} UTC; its replicas are left alone"
-        return {"code": "node_silent", "subject": f"node:{node.name}", "detail": ahead}
-    since = f"{node.reported_at:%H:%M:%S} UTC" if node.reported_at else "ever"
-    if node.is_lost:
-        return {
-            "code": "node_lost",
-            "subject": f"node:{node.name}",
-            "detail": f"no report since {since}; its replicas are replaced",
-        }
-    return {
-        "code": "node_silent",
-        "subject": f"node:{node.name}",
-        "detail": f"no report since {since}; its replicas are left alone",
-    }
 
 
 def place_reported(
@@ -198,11 +132,6 @@ def ended(name: str, replica: ReplicaReport, row: Known) -> Gone:
         failed_start=not asked and not replica.was_ready,
         exited=not asked and replica.was_ready,
     )
-
-
-def without_units(node: NodeSight, replica: ReplicaReport) -> NodeSight:
-    left = max(0, node.resources.get(replica.resource, 0) - replica.units)
-    return replace(node, resources={**node.resources, replica.resource: left})
 
 
 def seen(replica: ReplicaReport, node: NodeSight) -> Present:

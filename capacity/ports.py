@@ -78,8 +78,9 @@ class ReplicaReport:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
     """What a host says of itself. `resources`: class → whole healthy units that are offered (foreign ones are not);
-    `foreign`: class → units held by processes that are not ours; `generation`: the highest seen, per pool, and `installation`
-    whose it was (empty: it does not say)."""
+    `foreign`: class → units held by processes that are not ours; `foreign_devices`: their devices, id → class, where the host
+    can name them; `templates`: runtime template → its parameters, each with whether an order must give it; `generation`: the
+    highest seen, per pool, and `installation` whose it was (empty: it does not say)."""
 
     node: str
     pool: str
@@ -91,6 +92,8 @@ class NodeReport:
     generation: int = 0
     unknown_products: tuple[str, ...] = ()
     installation: str = ""
+    foreign_devices: Mapping[str, str] = field(default_factory=dict)
+    templates: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,10 @@ from .domain.snapshot import bounds_fault, snapshot_document
 from .domain.types import UNKNOWN, Backoff, Measurement, Model, Node, Profile, Replica, Snapshot, Unknown
 from .last_good_views import Measurements, Policies
 from .models import Lease
-from .observe import Known, KnownNode, Observed, Present, observe
+from .observe import Known, Observed, Present, observe
 from .ports import NodeReport, Sample
 from .rows import ModelRow, Problem, ProfileRow, ReplicaRow, Rows
+from .sights import KnownNode
 from .sources.gateway import Combined, combine
 from .wiring import Deps, deps
 

@@ -30,6 +30,7 @@ class _Engine:
 class _Node:
     report: NodeReport
     silent: bool = False
+    clock_off: timedelta = timedelta(0)
     fence: Fence = field(default_factory=Fence)
     engines: dict[str, _Engine] = field(default_factory=dict)
     queue: list[tuple[datetime, Order]] = field(default_factory=list)
@@ -75,6 +76,10 @@ class FakeFleet:
     def silence(self, node: str, silent: bool = True) -> None:
         """Stop (or resume) a host's reports; its engines run on, and orders wait in its queue until they expire."""
         self._nodes[node].silent = silent
+
+    def set_clock(self, node: str, seconds_ahead: int) -> None:
+        """Let a host tell the time wrongly in what it reports from now on."""
+        self._nodes[node].clock_off = timedelta(seconds=seconds_ahead)
 
     def kill(self, replica: str, exit_code: int = -9) -> None:
         """End a replica from outside, as SIGKILL does."""
@@ -196,7 +201,7 @@ class FakeFleet:
         replicas = tuple(engine.seen for _, engine in sorted(node.engines.items()))
         node.report = replace(
             node.report,
-            at=self._now,
+            at=self._now + node.clock_off,
             replicas=replicas,
             generation=node.fence.generation,
             installation=node.fence.installation,

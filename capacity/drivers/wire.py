@@ -87,6 +87,8 @@ def report_to_json(report: NodeReport) -> dict[str, Any]:
         "generation": report.generation,
         "unknown_products": list(report.unknown_products),
         "installation": report.installation,
+        "foreign_devices": dict(report.foreign_devices),
+        "templates": {name: dict(parameters) for name, parameters in report.templates.items()},
     }
 
 
@@ -107,6 +109,8 @@ def report_from_json(document: object) -> NodeReport:
         generation=_whole(row, "generation"),
         unknown_products=_texts(row, "unknown_products"),
         installation=_text(row, "installation", ""),
+        foreign_devices=_text_map(row, "foreign_devices") if "foreign_devices" in row else {},  # older workers say neither
+        templates=_templates(row.get("templates", {})),
     )
 
 
@@ -216,6 +220,15 @@ def _text_map(row: Mapping[str, Any], field: str) -> dict[str, str]:
     if not isinstance(values, dict) or not all(map(_is_text, [*values, *values.values()])):
         raise ValueError(f"{field} is not an object of texts")
     return dict(values)
+
+
+def _templates(document: object) -> dict[str, dict[str, bool]]:
+    rows = _object(document, "templates")
+    for name, parameters in rows.items():
+        given = [name, *_object(parameters, "a template's parameters")]
+        if not all(map(_is_text, given)) or not all(type(needed) is bool for needed in parameters.values()):
+            raise ValueError("templates are not names with parameters that are needed or not")
+    return {name: dict(parameters) for name, parameters in rows.items()}
 
 
 def _whole_map(row: Mapping[str, Any], field: str) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -36,6 +37,21 @@ def validate_text_map(value: Any) -> None:
     """Text → text, as labels, selectors and parameters are."""
     if not isinstance(value, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
         raise ValidationError('Write text for text, such as {"zone": "a"}.')
+
+
+def validate_parameters(value: Any) -> None:
+    """Text → text or a number, which is stored as text (`as_text`)."""
+    kinds = (str, int, float)
+    if not isinstance(value, dict) or any(isinstance(v, bool) or not isinstance(v, kinds) for v in value.values()):
+        raise ValidationError('Write a text or a number for each name, such as {"tensor_parallel": 2}.')
+    if any(isinstance(v, float) and not math.isfinite(v) for v in value.values()):
+        raise ValidationError("A number must be finite.")
+
+
+def as_text(value: Any) -> Any:
+    """A parameter as orders carry it: 2 → "2", 0.5 → "0.5", 1e-07 → "0.0000001". What is no number stays what it is."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return format(Decimal(repr(value)), "f") if is_number else value
 
 
 def validate_resources(value: Any) -> None:
@@ -159,8 +175,17 @@ class Node(models.Model):
         default=dict, blank=True, validators=[validate_resources], help_text="Class → whole units, as last reported."
     )
     foreign = models.JSONField(default=dict, blank=True, editable=False)
+    foreign_devices = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="Device → class, of others' processes."
+    )
+    templates = models.JSONField(default=dict, blank=True, editable=False, help_text="Template → parameter → must it be given?")
     reported_at = models.DateTimeField(null=True, blank=True, editable=False)
-    history = HistoricalRecords(excluded_fields=["resources", "foreign", "reported_at"])
+    host_clock_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="The newest report's own time, by the host's clock."
+    )
+    history = HistoricalRecords(
+        excluded_fields=["resources", "foreign", "foreign_devices", "templates", "reported_at", "host_clock_at"]
+    )
 
     class Meta:
         ordering = ["name"]
@@ -277,7 +302,7 @@ class Profile(models.Model):
     )
     template = models.CharField("runtime template", max_length=100, blank=True, help_text="A name in the host's template file.")
     parameters = models.JSONField(
-        default=dict, blank=True, validators=[validate_text_map], help_text="Values that the template declares."
+        default=dict, blank=True, validators=[validate_parameters], help_text="Values that the template declares."
     )
     history = HistoricalRecords()
     objects = OfModelQuerySet.as_manager()
@@ -297,6 +322,10 @@ class Profile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model} · {self.name}"
+
+    def clean(self) -> None:
+        if isinstance(self.parameters, dict):
+            self.parameters = {name: as_text(value) for name, value in self.parameters.items()}
 
 
 class Measurement(models.Model):

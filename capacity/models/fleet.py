@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -48,6 +50,14 @@ class Brake(models.Model):
         return f"brake of {self.pool}: {'on' if self.is_on else 'off'}"
 
 
+class HistoryOfRegistered(HistoricalRecords):
+    """Who registered and who forgot an engine that was running already. What passes start has its actions instead."""
+
+    def create_historical_record(self, instance: Any, history_type: str, using: str | None = None) -> None:
+        if instance.is_registered:
+            super().create_historical_record(instance, history_type, using)
+
+
 class Replica(models.Model):
     """One engine that serves a model. The row follows the observed inventory and outlives the engine as its history."""
 
@@ -80,6 +90,12 @@ class Replica(models.Model):
     intent = models.CharField(max_length=10, blank=True, help_text="What was asked for and is not seen done yet.")
     intent_at = models.DateTimeField(null=True, blank=True)
     message = models.TextField(blank=True)
+    history = HistoryOfRegistered(
+        excluded_fields=[
+            *("since", "generation", "drained_for", "drain_reason", "created_at", "ready_at", "seen_at"),
+            *("intent", "intent_at", "message"),
+        ]
+    )
     objects = OfModelQuerySet.as_manager()
 
     class Meta:

@@ -21,7 +21,7 @@ from capacity.node.record import Record, Store
 from capacity.node.replicas import Replicas, urls
 from capacity.node.reporter import LogKeeper, Reporter
 from capacity.node.start import Place
-from capacity.node.templates import Template
+from capacity.node.templates import InvalidTemplates, Template, declared
 from capacity.ports import NodeReport, Order, Outcome, ReplicaReport
 
 TICK_SECONDS = 1.0
@@ -70,6 +70,8 @@ class NodeAgent:
         self._reported: NodeReport | None = None
         self._stock_at = clock()
         self._inventory = self._replicas.take_stock(hardware)
+        self._templates = templates
+        self._declared = self._read_templates({})
 
     def apply(self, order: Order) -> Outcome:
         """Do one order; any thread. What it changed is on disk before this returns."""
@@ -104,6 +106,7 @@ class NodeAgent:
                 self._look(record, healthy, in_flight, now)
             if abs(now - self._stock_at) >= timedelta(seconds=STOCK_SECONDS):
                 self._inventory, self._stock_at = self._replicas.take_stock(self._hardware), now
+                self._declared = self._read_templates(self._declared)
             report = self.report(now)
             logs = {record.name: self._replicas.log_path(record.name) for record in self._replicas.all()}
         self._publish(report)
@@ -124,6 +127,8 @@ class NodeAgent:
                 generation=fence.generation,
                 installation=fence.installation,
                 unknown_products=self._inventory.unknown_products,
+                foreign_devices=self._inventory.foreign_devices,
+                templates=self._declared,
             )
 
     def end_all(self, wait: Callable[[float], object]) -> None:
@@ -140,6 +145,15 @@ class NodeAgent:
     def close(self) -> None:
         """Give the state folder free. Engines run on."""
         self._replicas.close()
+
+    def _read_templates(self, last: Mapping[str, Mapping[str, bool]]) -> Mapping[str, Mapping[str, bool]]:
+        """Template → parameter → whether an order must give it; as last read where the file is being edited or is refused."""
+        try:
+            return declared(self._templates())
+        except InvalidTemplates as error:
+            if last:
+                log.warning("%s The report names the templates as they were last read.", error)
+            return last
 
     def _look(self, record: Record, healthy: Mapping[str, bool], in_flight: Mapping[str, int | None], now: datetime) -> None:
         life = processes.look(record.pid, record.birth) if record.holds and record.pid else processes.Ended(None)

@@ -36,6 +36,11 @@ class Inventory:
     unknown_products: tuple[str, ...] = ()
     shown: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def foreign_devices(self) -> dict[str, str]:
+        """Id → class of the devices that are not offered."""
+        return {device.id: device.resource for device in self.devices if device.foreign}
+
 
 class NoRoom(RuntimeError):
     """The class has not enough free units on this host; the text is a sentence."""

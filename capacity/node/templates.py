@@ -105,6 +105,14 @@ def template_source(path: Path | None) -> Callable[[], dict[str, Template]]:
     return read
 
 
+def declared(templates: Mapping[str, Template]) -> dict[str, dict[str, bool]]:
+    """Template → parameter → whether a value must be given, for the report: neither commands nor bounds leave the host."""
+    return {
+        name: {parameter: row.default is None for parameter, row in sorted(template.parameters.items())}
+        for name, template in sorted(templates.items())
+    }
+
+
 def load_templates(path: Path) -> dict[str, Template]:
     """Read an administrator's file; InvalidTemplates where it, or the folder it lies in, could be written by others."""
     try:

@@ -11,7 +11,7 @@ from django.db.models import Case, Count, Max, Value, When
 
 from ..domain.types import Settings
 from ..models import LanguageModel, Node, PoolSettings, Sample
-from ..observe import KnownNode, Patience
+from ..sights import KnownNode, Patience
 from .faults import fraction, invalid, node_fault, own_fraction, profile_fault
 from .replicas import load_replicas
 from .texts import Json, columns
@@ -37,9 +37,9 @@ def load_nodes(pool_id: int, problems: list[Problem]) -> tuple[dict[str, NodeRow
     """Nodes with their back-offs, in one query."""
     nodes: dict[str, NodeRow] = {}
     backoffs = []
-    fields = ("id", "name", "resources", "labels", "schedulable", "reported_at")
+    fields = ("id", "name", "resources", "labels", "schedulable", "reported_at", "host_clock_at")
     joined = tuple(f"backoffs__{name}" for name in ("id", "profile_id", "failures", "until", "exits"))
-    for id_, name, resources, labels, schedulable, reported_at, *backoff in (
+    for id_, name, resources, labels, schedulable, reported_at, host_clock_at, *backoff in (
         Node.objects.filter(pool_id=pool_id).order_by("name").values_list(*fields, *joined)
     ):
         if backoff[0] is not None:
@@ -50,7 +50,7 @@ def load_nodes(pool_id: int, problems: list[Problem]) -> tuple[dict[str, NodeRow
         if fault := node_fault(resources, labels):
             problems.append(invalid(f"node:{name}", fault))
             resources, labels = {}, {}
-        known = KnownNode(name=name, resources=resources, labels=labels, reported_at=reported_at)
+        known = KnownNode(name=name, resources=resources, labels=labels, reported_at=reported_at, host_clock_at=host_clock_at)
         nodes[name] = NodeRow(id=id_, known=known, schedulable=schedulable)
     return nodes, backoffs
 

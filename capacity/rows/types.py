@@ -8,7 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from ..observe import KnownNode
+from ..sights import KnownNode
 
 Problem = Mapping[str, str]
 

@@ -38,7 +38,17 @@ def a_report(node: str = "n1", pool: str = "p") -> NodeReport:
         exit_code=-9,
         message="bye",
     )
-    return NodeReport(node=node, pool=pool, at=AT, resources={"sim": 4}, foreign={"gpu/l4": 1}, replicas=(replica,), generation=3)
+    return NodeReport(
+        node=node,
+        pool=pool,
+        at=AT,
+        resources={"sim": 4},
+        foreign={"gpu/l4": 1},
+        replicas=(replica,),
+        generation=3,
+        foreign_devices={"GPU-1": "gpu/l4"},
+        templates={"vllm": {"weights": True, "tensor_parallel": False}, "bare": {}},
+    )
 
 
 def a_driver(client: redis.Redis) -> ProcessDriver:
@@ -56,6 +66,14 @@ def test_reports_are_read_back_as_written_however_old(redis_client: redis.Redis)
     assert redis_client.ttl(REPORTS_KEY.format(pool="p")) == -1
 
 
+def test_a_report_of_an_older_worker_names_no_foreign_devices_and_no_templates(redis_client: redis.Redis) -> None:
+    row = report_to_json(a_report())
+    del row["foreign_devices"], row["templates"]
+    write(redis_client, "n1", row)
+    (report,) = a_driver(redis_client).observe("p") or ()
+    assert (report.foreign_devices, report.templates) == ({}, {})
+
+
 GOOD = report_to_json(a_report("bad"))
 
 
@@ -67,6 +85,8 @@ GOOD = report_to_json(a_report("bad"))
         GOOD | {"resources": {"sim": 1.5}}, GOOD | {"resources": {"sim": True}}, GOOD | {"resources": {"sim": 1e400}},
         GOOD | {"replicas": {}}, GOOD | {"replicas": [{}]}, GOOD | {"replicas": [GOOD["replicas"][0] | {"state": "happy"}]},
         GOOD | {"replicas": [GOOD["replicas"][0] | {"was_ready": 1}]}, GOOD | {"node": "other"}, GOOD | {"pool": "other"},
+        GOOD | {"foreign_devices": {"GPU-1": 4}}, GOOD | {"templates": []}, GOOD | {"templates": {"vllm": []}},
+        GOOD | {"templates": {"vllm": {"weights": "yes"}}},
         GOOD | {"generation": None}, GOOD | {"node": 5}, GOOD | {"labels": {"zone": 1}}, "x" * 4_000_001,
         GOOD | {"replicas": [GOOD["replicas"][0] | {"name": "x" * 251}]},
         GOOD | {"at": "0001-01-01T00:00:00+10:00"}, GOOD | {"at": "9999-12-31T23:59:59-10:00"},

@@ -238,6 +238,12 @@ def test_the_report_holds_labels_resources_and_the_generation(fleet: FleetOfProc
     assert report.generation == 7
 
 
+def test_the_report_names_templates_and_what_an_order_must_give_and_no_command(fleet: FleetOfProcesses) -> None:
+    templates = fleet.report().templates
+    assert templates["good"] == {}
+    assert templates["sized"] == {"size": True}
+
+
 def test_nothing_that_is_written_is_readable_by_others(fleet: FleetOfProcesses) -> None:
     fleet.start()
     assert (fleet.folder / "state").stat().st_mode & 0o077 == 0
@@ -253,7 +259,7 @@ def test_devices_are_given_whole_and_lowest_first_and_foreign_ones_never(tmp_pat
         fleet.start(resource="gpu/h100", units=2)
         report = fleet.report()
         assert report.resources["gpu/h100"] == 3
-        assert report.foreign == {"gpu/h100": 1}
+        assert (report.foreign, report.foreign_devices) == ({"gpu/h100": 1}, {"GPU-1": "gpu/h100"})
         assert report.replicas[0].devices == ("GPU-0", "GPU-2")
         environ = Path(f"/proc/{fleet.pid()}/environ").read_text()
         assert "CUDA_VISIBLE_DEVICES=GPU-0,GPU-2" in environ
