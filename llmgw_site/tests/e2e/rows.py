@@ -1,4 +1,4 @@
-"""What the running site starts with, written by a process of its own: `python -m llmgw_site.tests.e2e.rows seed|burst`.
+"""What the running site starts with, written by a process of its own: `python -m llmgw_site.tests.e2e.rows seed|burst|operator`.
 
 A model `chat` whose simulators serve two requests each, one that engines of bad manners serve for each manner (all off), and
 a token of a gateway, which is printed.
@@ -61,6 +61,15 @@ def burst() -> str:
     return ""
 
 
+def operator() -> str:
+    """A token of somebody who sees everything."""
+    from quotas.models import User
+    from quotas.services import token_create
+
+    person, _ = User.objects.get_or_create(username="prometheus", defaults={"is_operator": True})
+    return token_create(person, days=1)
+
+
 if __name__ == "__main__":
     django.setup()
-    print({"seed": seed, "burst": burst}[sys.argv[1]]())
+    print({"seed": seed, "burst": burst, "operator": operator}[sys.argv[1]]())
