@@ -41,6 +41,13 @@ class Moded(serializers.Serializer[Any]):
     mode = serializers.CharField()
 
 
+class ModeAsked(serializers.Serializer[Any]):
+    mode = serializers.ChoiceField(choices=["auto", "add_only", "advise", "paused"])
+    reason = serializers.CharField(
+        max_length=100, required=False, allow_blank=True, default="", help_text="Needed where little is known of the model."
+    )
+
+
 class Cordoned(serializers.Serializer[Any]):
     node = serializers.CharField()
     schedulable = serializers.BooleanField()
@@ -114,6 +121,7 @@ LOAD_EXAMPLE = OpenApiExample(
 LOAD_ANSWER_EXAMPLE = OpenApiExample("All known", value={"ignored": []}, response_only=True)
 REASON_EXAMPLE = OpenApiExample("Why", value={"reason": "Driver update on its hosts"}, request_only=True)
 CORDON_EXAMPLE = OpenApiExample("Cordon", value={"schedulable": False, "reason": "Fan replaced at noon"}, request_only=True)
+MODE_EXAMPLE = OpenApiExample("Let it add", value={"mode": "add_only", "reason": "Watched for two weeks"}, request_only=True)
 WOKEN_EXAMPLE = OpenApiExample("Woken", value={"model": "chat", "woken_at": "2026-11-30T12:00:00Z"}, response_only=True)
 SNAPSHOT_EXAMPLE = OpenApiExample(
     "A pool with one node and one model",

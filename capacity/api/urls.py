@@ -6,7 +6,7 @@ from quotas.api.base import NoSuchPath
 from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
 from quotas.api.scopes import Quotas, Scopes
 
-from . import docs, records, rows, verbs
+from . import docs, modes, records, rows, verbs
 
 
 def edited(name: str, view: type, key: str) -> list[URLPattern]:
@@ -30,6 +30,7 @@ urlpatterns = [
     path("endpoints", verbs.Endpoints.as_view(), name="api-endpoints"),
     path("models/<path:name>/wake", verbs.Wake.as_view(), name="api-model-wake"),
     path("models/<path:name>/pause", verbs.Pause.as_view(), name="api-model-pause"),
+    path("models/<path:name>/mode", modes.Mode.as_view(), name="api-model-mode"),
     path("nodes/<path:name>/cordon", verbs.Cordon.as_view(), name="api-node-cordon"),
     *edited("scopes", Scopes, "path:name"),
     *edited("quotas", Quotas, "int:id"),

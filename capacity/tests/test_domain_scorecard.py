@@ -133,7 +133,9 @@ def test_changes_of_what_ran_are_its_adds_and_removals():
 
 def test_the_mode_of_today_does_not_matter():
     loads = record(5, 35, 1, 1, 1, 1)
-    assert scorecard(loads, setup(mode="advise")) == scorecard(loads, setup(mode="auto")) == scorecard(loads, setup(mode="paused"))
+    assert (
+        scorecard(loads, setup(mode="advise")) == scorecard(loads, setup(mode="auto")) == scorecard(loads, setup(mode="paused"))
+    )
 
 
 @given(st.lists(st.integers(0, 60), max_size=40), st.integers(0, 4), st.integers(0, 900))

@@ -1,0 +1,54 @@
+"""How far a model may act: what is known before a switch, the switch itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.response import Response
+
+from capacity import services
+from capacity.api import bodies
+from capacity.api.verbs import OPERATORS, OnModel, read
+from capacity.mode_facts import NEXT, document, facts_of
+from capacity.models import LanguageModel
+from quotas.api.base import require
+from quotas.api.catalog import EDITED_DETAIL
+from quotas.api.errors import bad_request
+
+MODE = OpenApiParameter("mode", str, description="The mode to look at; without it the next freer one.")
+
+
+class Mode(OnModel):
+    verb = "mode"
+
+    @extend_schema(
+        operation_id="model_mode_facts",
+        parameters=[MODE],
+        responses={200: OpenApiTypes.OBJECT, **bodies.refused(400, 404)},
+    )
+    def get(self, request: Any, name: str) -> Any:
+        """The scorecard of the last 14 days, the evidence in use, and for operators the next pass in another mode."""
+        whole = f"{name}/{self.verb}"
+        if "\0" not in whole and self.rows(request=request).rows(request.user).filter(name=whole).exists():
+            return self.rows.as_view(EDITED_DETAIL)(request._request, name=whole)
+        model = self.model(request, name)
+        mode = request.query_params.get("mode") or NEXT[model.mode]
+        if mode not in LanguageModel.Mode.values:
+            raise bad_request(f"A mode is one of {', '.join(LanguageModel.Mode.values)}.", "mode")
+        return Response(document(facts_of(model, mode, self.now()), with_preview=request.user.may_operate))
+
+    @extend_schema(
+        operation_id="model_mode",
+        request=bodies.ModeAsked,
+        responses={200: bodies.Moded, **bodies.refused(400, 403, 404)},
+        examples=[bodies.MODE_EXAMPLE],
+    )
+    def post(self, request: Any, name: str) -> Response:
+        """Switch a model to auto, add_only, advise or paused."""
+        model = self.model(request, name)
+        require(request.user.may_operate, OPERATORS)
+        asked = read(bodies.ModeAsked, request)
+        services.model_mode(model, asked["mode"], actor=request.user, reason=asked["reason"])
+        return Response({"model": model.name, "mode": model.mode})

@@ -1,0 +1,66 @@
+"""Letting a model act: what its operator must say where little is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils import timezone
+
+from quotas.services.rows import Findings, rule_for
+
+from ..domain.scorecard import ENOUGH, WINDOW
+from ..models import LanguageModel, Measurement, Profile
+from ..scorecards import recorded
+
+FREEDOM: Final = {"paused": 0, "advise": 0, "add_only": 1, "auto": 2}
+"""How much a mode lets llmgw do."""
+
+
+@rule_for(LanguageModel)
+def let_it_act_on_evidence(model: LanguageModel, stored: LanguageModel | None, findings: Findings) -> None:
+    """People give a reason where a model is to act on little; what the product itself sets up (nobody's edit) needs none."""
+    freer = FREEDOM.get(model.mode, 0) > (FREEDOM.get(stored.mode, 0) if stored else 0)
+    if not freer or is_nobodys(model) or getattr(model, "_change_reason", None):
+        return
+    found = doubts(model, timezone.now())
+    if found:
+        findings.refuse("mode", f"{' '.join(found)} Give a reason to switch it to {model.mode} all the same.")
+
+
+def is_nobodys(row: Any) -> bool:
+    return getattr(row, "_history_user", row) is None
+
+
+def doubts(model: LanguageModel, now: datetime) -> list[str]:
+    """Why a reason is asked for before the model may act; empty where none is."""
+    found = []
+    days = recorded(model, now)
+    if days < ENOUGH:
+        found.append(f"Its load is recorded for {days / WINDOW * WINDOW.days:.1f} of the last 14 days, fewer than {ENOUGH.days}.")
+    if not any(is_located(measurement) for _, measurement in in_use(model)):
+        found.append("None of its profiles has a current measurement whose limit was located.")
+    return found
+
+
+def in_use(model: LanguageModel) -> Sequence[tuple[Profile, Measurement | None]]:
+    """The model's profiles that are not retired, by name, each with the measurement in use."""
+    if model.pk is None:
+        return []
+    profiles = Profile.objects.filter(model=model).exclude(state=Profile.State.RETIRE).select_related("model").order_by("name")
+    used: dict[int, Measurement] = {}
+    for measurement in Measurement.objects.filter(profile__model=model).best_first():
+        used.setdefault(measurement.profile_id, measurement)
+    return [(profile, used.get(profile.pk)) for profile in profiles]
+
+
+def is_located(measurement: Measurement | None) -> bool:
+    """Current, and its sweep went on until the SLO failed. Evidence that does not say so counts as not located."""
+    return measurement is not None and measurement.status == Measurement.Status.CURRENT and kind_of(measurement) == "located"
+
+
+def kind_of(measurement: Measurement) -> str:
+    """`located`, `at_least`, `never_met`; empty where the evidence does not say."""
+    evidence = measurement.evidence
+    return str(evidence.get("kind") or "") if isinstance(evidence, dict) else ""
