@@ -15,6 +15,7 @@ from environs import validate as rule
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 INSTALLATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+OPTIONAL = re.compile(rf"(?:{INSTALLATION.pattern})?\Z")
 
 
 def plain_url(text: str) -> None:
@@ -50,11 +51,7 @@ REDIS_URL: str = env.str("REDIS_URL", "")
 LOG_LEVEL: str = env.str("LLMGW_LOG_LEVEL", "INFO", validate=rule.OneOf(["DEBUG", "INFO", "WARNING", "ERROR"]))
 PASS_SECONDS: int = env.int("LLMGW_PASS_SECONDS", 15, validate=rule.Range(1, 300))
 SCRAPE_SECONDS: int = env.int("LLMGW_SCRAPE_SECONDS", 5, validate=rule.Range(1, 60))
-INSTALLATION_ID: str = env.str(
-    "LLMGW_INSTALLATION_ID",
-    "",
-    validate=rule.Regexp(rf"(?:{INSTALLATION.pattern})?\Z", error="Letters, digits, dots and dashes."),
-)
+INSTALLATION_ID: str = env.str("LLMGW_INSTALLATION_ID", "", validate=rule.Regexp(OPTIONAL, error="Letters, digits and . _ -"))
 ALLOW_LINK_LOCAL: bool = env.bool("LLMGW_ALLOW_LINK_LOCAL", False)
 PROMETHEUS_URL: str = env.str("LLMGW_PROMETHEUS_URL", "", validate=plain_url)
 PROMETHEUS_TOKEN: str = env.str("LLMGW_PROMETHEUS_TOKEN", "")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("LLMGW_PASS_SECONDS", "0", "Must be greater than or equal to 1 and less than or equal to 300."),
         ("LLMGW_SCRAPE_SECONDS", "61", "Must be greater than or equal to 1 and less than or equal to 60."),
         ("LLMGW_LOG_LEVEL", "LOUD", "Must be one of: DEBUG, INFO, WARNING, ERROR."),
-        ("LLMGW_INSTALLATION_ID", "-x", "Letters, digits, dots and dashes."),
+        ("LLMGW_INSTALLATION_ID", "-x", "Letters, digits and . _ -"),
         ("LLMGW_PROMETHEUS_URL", "http://u:sesame@h", "The URL must not carry a user, a password, a query or a fragment."),
         ("LLMGW_PROMETHEUS_URL", "http://h/?token=sesame", "The URL must not carry a user, a password, a query or a fragment."),
         ("LLMGW_PROMETHEUS_URL", "prometheus:9090", "A URL starts with http:// or https:// and names a host."),
