@@ -47,6 +47,9 @@ WINDOWS: Mapping[str, int] = {
     "shrink_grace_seconds": 30,
     "node_silent_seconds": 20,
     "node_lost_seconds": 60,
+    "brake_window_seconds": 60,
+    "brake_stops": 4,
+    "brake_starts": 12,
 }
 # scope → (parents, limit of `sim` units)
 SCOPES: Mapping[str, tuple[tuple[str, ...], int | None]] = {

@@ -62,12 +62,9 @@ class Gone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """`lost`: replicas on lost hosts. They are neither present nor gone."""
-
     nodes: Mapping[str, NodeSight]
     present: tuple[Present, ...]
     gone: tuple[Gone, ...]
-    lost: tuple[str, ...]
     problems: tuple[Mapping[str, str], ...]
 
 
@@ -94,13 +91,7 @@ def observe(
     for row in known:
         if row.name not in reported:
             place_unreported(row, by_node, sights, patience, now, present, gone)
-    ended_there = {end.name for end in gone}
-    lost = tuple(row.name for row in known if row.name not in ended_there and is_on_lost_host(row, sights))
-    return Observed(nodes=sights, present=tuple(present), gone=tuple(gone), lost=lost, problems=tuple(problems))
-
-
-def is_on_lost_host(row: Known, sights: Mapping[str, NodeSight]) -> bool:
-    return any(sights[name].is_lost for name in row.nodes if name in sights)
+    return Observed(nodes=sights, present=tuple(present), gone=tuple(gone), problems=tuple(problems))
 
 
 def place_reported(
@@ -183,9 +174,10 @@ def place_unreported(
     gone: list[Gone],
 ) -> None:
     """A row that no report has: not yet there, not heard of because its host is silent, or gone."""
-    if is_on_lost_host(row, sights):
+    hosts = [sights[name] for name in row.nodes if name in sights]
+    if any(host.is_lost for host in hosts):
         return
-    silent = any(not sights[name].is_ready for name in row.nodes if name in sights)
+    silent = any(not host.is_ready for host in hosts)
     forgotten = not row.was_seen and now - (row.intent_at or row.since) >= timedelta(seconds=patience.forget_start_seconds)
     waits = waits_for_report(row, by_node) or (row.intent == "start" and not row.was_seen)
     if silent or (waits and not forgotten):

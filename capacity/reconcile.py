@@ -1,4 +1,4 @@
-"""One pass of one pool. The only file that knows the order: lease, observe, plan, record, act, report."""
+"""One pass of one pool. The only file that knows the order: lease, observe, plan, brake, record, act, report."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from django.db import DatabaseError
 
 from . import lease as leases
 from .act import act
+from .braking import hold
 from .domain.plan import plan
 from .domain.types import Plan
 from .models import Lease, Node
@@ -39,13 +40,16 @@ class PassReport:
     generation: int | None = None
     seconds: float = 0.0
     sent: int = 0
+    withheld: int = 0
     plan: Plan | None = None
     error: str = ""
 
 
 def pools(**which: Any) -> Sequence[Lease]:
-    """The leases of the pools, each with its pool and settings: one query."""
-    return Lease.objects.select_related("pool__settings").filter(**{f"pool__{key}": value for key, value in which.items()})
+    """The leases of the pools, each with its pool, settings and brake: one query."""
+    return Lease.objects.select_related("pool__settings", "pool__brake").filter(
+        **{f"pool__{key}": value for key, value in which.items()}
+    )
 
 
 def run_pass(deps: Deps, lease: Lease, now: datetime) -> PassReport:
@@ -86,15 +90,24 @@ def _pass(deps: Deps, lease: Lease, now: datetime, started: float) -> PassReport
         built = build(deps, lease, now, since)
         if built.newcomers and register(lease, built.newcomers):
             built = build(deps, lease, now, since)
-        decided = plan(built.snapshot, built.policy)
-        actions = record(turn, built, decided)
-        quiet = is_quiet(built, decided)
-        sent = 0 if quiet else act(deps.driver, turn, built, actions)
+        held = hold(lease, built, plan(built.snapshot, built.policy), now)
+        actions = record(turn, built, held)
+        quiet = is_quiet(built, held.plan)
+        # a pulled brake asks for nothing again either: what waits to be sent waits on
+        sent = 0 if quiet or held.is_on else act(deps.driver, turn, built, actions)
     finally:
         if not quiet:
             leases.release(lease.id, deps.holder, generation)
     seconds = time.monotonic() - started
-    return PassReport(pool=lease.pool.name, outcome="done", generation=generation, seconds=seconds, sent=sent, plan=decided)
+    return PassReport(
+        pool=lease.pool.name,
+        outcome="done",
+        generation=generation,
+        seconds=seconds,
+        sent=sent,
+        withheld=len(held.withheld),
+        plan=held.plan,
+    )
 
 
 def advise(deps: Deps, lease: Lease, now: datetime) -> tuple[Built, Plan]:
@@ -136,6 +149,7 @@ def _say(report: PassReport) -> None:
         "generation": report.generation,
         "ms": round(report.seconds * 1000),
         "sent": report.sent,
+        "withheld": report.withheld,
     }
     if report.outcome == "failed":
         log.warning("pass", **numbers, error=report.error)

@@ -11,8 +11,9 @@ from itertools import groupby
 
 from django.db import transaction
 
-from . import backoff, bulk
+from . import backoff, braking, bulk
 from . import lease as leases
+from .braking import Held
 from .changes import write_fleet_changes
 from .domain.backoff import Failure
 from .domain.types import Action as PlannedAction
@@ -41,17 +42,20 @@ class Turn:
     """time.monotonic() at the pass's begin."""
 
 
-def record(turn: Turn, built: Built, plan: Plan) -> list[Action]:
+def record(turn: Turn, built: Built, held: Held) -> list[Action]:
     """Everything of the pass; the actions that are to be done now, oldest first. Raises `LeaseLost`.
 
     Where nothing is to be done the lease is given back in the same breath."""
+    plan = held.plan
     after = {"last_pass_at": turn.now, "unbroken_since": turn.unbroken_since, **({"holder": ""} if is_quiet(built, plan) else {})}
     with transaction.atomic():
         if not leases.still_mine(turn.lease.id, turn.holder, turn.generation, **after):
             raise LeaseLost
         touched = write_fleet_changes(built, turn)
-        decisions = write_decisions(turn, built, plan)
+        decisions = write_decisions(turn, built, plan, held.news)
         actions = write_actions(turn, built, plan, decisions)
+        write_withheld(turn, built, held, decisions)
+        braking.write(turn, held)
         rested = (*built.rested, *backoff.rests(stuck(built, plan), built.rows, turn.now))
         backoff.write(rested, built.rows)
         backoff.clear(built.observed, built.rows, rested, turn.now)
@@ -80,16 +84,16 @@ def stuck(built: Built, plan: Plan) -> Iterable[Failure]:
                 )
 
 
-def write_decisions(turn: Turn, built: Built, plan: Plan) -> Mapping[str, int]:
-    """Model → id of its decision's row: a new one where outcome, reason or counts changed or something is done, else the
-    last one's `seen_until` moves."""
+def write_decisions(turn: Turn, built: Built, plan: Plan, news: frozenset[str]) -> Mapping[str, int]:
+    """Model → id of its decision's row: a new one where outcome, reason or counts changed, something is done or the brake
+    withholds something else (`news`), else the last one's `seen_until` moves."""
     acting = {action.model for action in plan.actions if not action.advice}
     kept: dict[str, int] = {}
     fresh: list[Decision] = []
     for planned in plan.decisions:
         row = built.rows.models[planned.model]
         new = new_decision(turn, row, planned, is_advice=row.mode in {"advise", "add_only"} and planned.model not in acting)
-        if row.decision and planned.model not in acting and same(row.decision, new):
+        if row.decision and planned.model not in acting | news and same(row.decision, new):
             kept[planned.model] = row.decision.id
         else:
             fresh.append(new)
@@ -157,6 +161,24 @@ def write_actions(turn: Turn, built: Built, plan: Plan, decisions: Mapping[str, 
     bulk.insert(actions)
     write_intents(turn, [action for action in actions if action.state == Action.State.PENDING and action.op != "start"])
     return actions
+
+
+def write_withheld(turn: Turn, built: Built, held: Held, decisions: Mapping[str, int]) -> None:
+    """What the brake withholds, once while it stands unchanged; what of a model stood before is over."""
+    if not held.news:
+        return
+    models = [built.rows.models[name].id for name in held.news if name in built.rows.models]
+    before = Action.objects.filter(model_id__in=models, state=Action.State.WITHHELD, resolved_at=None)
+    before.update(resolved_at=turn.now)
+    actions = []
+    for found in held.withheld:
+        planned = found.action
+        if planned.model in held.news:
+            row = built.rows.models[planned.model]
+            action = new_action(turn, row, planned, planned.replica or "", decisions[planned.model])
+            action.state, action.message = Action.State.WITHHELD, found.why
+            actions.append(action)
+    bulk.insert(actions)
 
 
 def new_name(planned: PlannedAction) -> str:

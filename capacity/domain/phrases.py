@@ -34,6 +34,14 @@ def decimal(value: Fraction) -> str:
     return str(tenths // 10) if tenths % 10 == 0 else f"{tenths // 10}.{tenths % 10}"
 
 
+def span(seconds: int) -> str:
+    """10 min, 90 s, 2 h: the largest unit that it is a whole number of."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds % size == 0 and seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
 def demand(tally: Tally) -> str:
     held = tally.model.held_requests
     running = tally.demand_low - (held or 0)
@@ -78,6 +86,7 @@ _PHRASES: Final[Mapping[str, str]] = {
     "not_active": "{profile} takes no new ones",
     "backoff": "{profile} failed to run there and rests until {until}",
     "unknown": "the {store} could not be read",
+    "brake": "the brake withholds {withheld}: {rule}",
 }
 
 

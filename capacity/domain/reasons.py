@@ -223,6 +223,28 @@ LIMITS: Final = _table(
         Word(code="not_active", title="Takes no new ones", sentence="The profile takes no new replicas."),
         Word(code="backoff", title="Backing off", sentence="Starts of the profile failed on a node; it rests there for a while."),
         Word(code="unknown", title="Not read", sentence="Something that decides this could not be read."),
+        Word(code="brake", title="The brake", sentence="The brake withholds what was decided until a person releases it."),
+    )
+)
+
+BRAKES: Final = _table(
+    (
+        Word(code="manual", title="Pulled by a person", sentence="A person withholds everything that the pool would do."),
+        Word(
+            code="unready_together",
+            title="Unready together",
+            sentence="Half of a model's replicas turned unready together, so none is stopped for it.",
+        ),
+        Word(
+            code="stops",
+            title="Too many stops",
+            sentence="More replicas would be stopped in a short time than pass without a person.",
+        ),
+        Word(
+            code="starts",
+            title="Too many starts",
+            sentence="More replicas would be started in a short time than pass without a person.",
+        ),
     )
 )
 

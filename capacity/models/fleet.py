@@ -40,10 +40,10 @@ class Brake(models.Model):
     reason = models.TextField(blank=True)
     actor = models.CharField(max_length=200, blank=True)
     changed_at = models.DateTimeField(null=True, blank=True)
-    recent = models.JSONField(default=list, help_text="What was stopped and started in the brake's window.")
-    released = models.JSONField(default=dict, help_text="What a person let through, and until when.")
-    withheld = models.JSONField(default=list, help_text="What the newest pass withheld, each with its rule.")
-    withheld_since = models.DateTimeField(null=True, blank=True)
+    recent = models.JSONField(default=list, editable=False, help_text="What was stopped and started in the brake's window.")
+    released = models.JSONField(default=dict, editable=False, help_text="What a person let through, and until when.")
+    withheld = models.JSONField(default=list, editable=False, help_text="What the newest pass withheld, each with its rule.")
+    withheld_since = models.DateTimeField(null=True, blank=True, editable=False)
     history = HistoricalRecords(excluded_fields=["recent", "released", "withheld", "withheld_since"])
 
     def __str__(self) -> str:

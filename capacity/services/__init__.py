@@ -9,18 +9,19 @@ from quotas.services import Conflict, check, delete, exclusive, quota_delete, qu
 from . import modes as modes
 from . import rules as rules
 from . import template_rules as template_rules
-from .edits import model_mode, model_wake, node_cordon, node_resources, node_resources_preview, pool_create
+from .brake import brake_pull, brake_release
+from .edits import model_mode, model_wake, node_cordon, pool_create
 
 __all__ = [
     "Conflict",
+    "brake_pull",
+    "brake_release",
     "check",
     "delete",
     "exclusive",
     "model_mode",
     "model_wake",
     "node_cordon",
-    "node_resources",
-    "node_resources_preview",
     "pool_create",
     "quota_delete",
     "quota_save",

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from capacity.domain.phrases import decimal, names, number, percent, stop_phrase
-from capacity.domain.reasons import LIMITS, PROBLEMS, REASONS, Word
+from capacity.domain.reasons import BRAKES, LIMITS, PROBLEMS, REASONS, Word
 from capacity.domain.types import LimitedBy
 from capacity.tests.builders import Document, ago, decision_of, fleet, measurement, node, ready, replica
 
@@ -23,7 +23,7 @@ PROBLEM = """
 cycle unknown_parent assumed_funding limit_below_guarantee cut scaled guarantee_not_leaf no_owner unknown_node
 hotspot disagree other_writer node_silent node_lost invalid_row
 """
-LIMIT = "limit room max_replicas guarantee_reserved step unmeasured unable not_active backoff unknown"
+LIMIT = "limit room max_replicas guarantee_reserved step unmeasured unable not_active backoff unknown brake"
 
 
 @pytest.mark.parametrize(("outcome", "codes"), [("add", ADD), ("remove", REMOVE), ("hold", HOLD)])
@@ -36,7 +36,9 @@ def test_every_problem_and_limit_is_in_the_table_and_no_other() -> None:
     assert set(LIMITS) == set(LIMIT.split())
 
 
-@pytest.mark.parametrize("word", [*REASONS.values(), *PROBLEMS.values(), *LIMITS.values()], ids=lambda word: word.code)
+@pytest.mark.parametrize(
+    "word", [*REASONS.values(), *PROBLEMS.values(), *LIMITS.values(), *BRAKES.values()], ids=lambda word: word.code
+)
 def test_words_are_whole_sentences_without_letters_of_formulas(word: Word) -> None:
     assert word.title[0].isupper()
     assert word.sentence[0].isupper()

@@ -169,7 +169,7 @@ def queries_of_a_pass(fleet: Fleet) -> int:
 def test_passes_that_start_that_see_ready_and_that_hold_ask_no_more_queries_for_many_models_than_for_one():
     from capacity.tests.factories import make_measurement, make_model, make_profile
 
-    fleet = Fleet(units=200, min_replicas=1)
+    fleet = Fleet(units=200, min_replicas=1, settings={"down_window_seconds": 30, "brake_starts": 1000})
     for_one = [queries_of_a_pass(fleet) for _ in range(4)]
     for _ in range(150):
         make_measurement(make_profile(make_model(pool=fleet.pool, min_replicas=1), template="simulator"))

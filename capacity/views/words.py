@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..domain.reasons import LIMITS, NOTICES, PROBLEMS, REASONS, Word
+from ..domain.reasons import BRAKES, LIMITS, NOTICES, PROBLEMS, REASONS, Word
 
 # Held back although something is wanted: what the filter "could not" shows.
 COULD_NOT = frozenset(
@@ -41,4 +41,4 @@ def sentence(code: str) -> str:
 
 
 def _word(code: str) -> Word | None:
-    return next((table[code] for table in (REASONS, PROBLEMS, NOTICES, LIMITS) if code in table), None)
+    return next((table[code] for table in (REASONS, PROBLEMS, NOTICES, LIMITS, BRAKES) if code in table), None)

@@ -12,7 +12,7 @@ from django.apps import apps
 from django.core.management import get_commands
 from django.urls import get_resolver
 
-from capacity.domain.reasons import LIMITS, NOTICES, PROBLEMS, REASONS
+from capacity.domain.reasons import BRAKES, LIMITS, NOTICES, PROBLEMS, REASONS
 from capacity.models import PoolSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def test_every_setting_of_a_pool_is_explained():
     assert fields <= said("settings.md")
 
 
-@pytest.mark.parametrize("table", [REASONS, PROBLEMS, LIMITS, NOTICES])
+@pytest.mark.parametrize("table", [REASONS, PROBLEMS, LIMITS, NOTICES, BRAKES])
 def test_every_code_is_explained(table):
     assert set(table) <= said("reasons.md")
 
@@ -71,7 +71,7 @@ def alerts() -> set[str]:
 def test_the_runbook_has_a_paragraph_for_every_code_and_alert_and_none_is_left_over():
     headings = re.findall(r"^### (.+)$", (ROOT / "docs" / "runbook.md").read_text(), re.MULTILINE)
     assert len(headings) == len(set(headings))
-    assert set(headings) == {*REASONS, *PROBLEMS, *LIMITS, *NOTICES} | alerts()
+    assert set(headings) == {*REASONS, *PROBLEMS, *LIMITS, *NOTICES, *BRAKES} | alerts()
 
 
 @pytest.mark.parametrize(("heading", "text"), paragraphs().items(), ids=paragraphs())
@@ -79,7 +79,7 @@ def test_a_paragraph_of_the_runbook_says_what_it_is_where_to_look_what_to_do_and
     assert "\n\n" not in text, f"{heading}: one paragraph"
     places = [text.find(mark) for mark in ("**See**", "**Do**", "**Worry**")]
     assert -1 not in places and places == sorted(places), f"{heading}: **See**, **Do**, **Worry**, in this order"
-    word = next((table[heading] for table in (REASONS, PROBLEMS, LIMITS, NOTICES) if heading in table), None)
+    word = next((table[heading] for table in (REASONS, PROBLEMS, LIMITS, NOTICES, BRAKES) if heading in table), None)
     assert word is None or text.startswith(f"**{word.title}.** "), f"{heading} begins with the words of the table"
 
 
@@ -90,7 +90,7 @@ def test_everything_that_needs_a_person_names_its_paragraph_of_the_runbook():
     codes = [next((word.value for word in call.keywords if word.arg == "code"), None) for call in items]
     assert len(items) > 5
     assert None not in codes
-    assert {code.value for code in codes if isinstance(code, ast.Constant)} <= {*REASONS, *PROBLEMS, *LIMITS, *NOTICES}
+    assert {code.value for code in codes if isinstance(code, ast.Constant)} <= {*REASONS, *PROBLEMS, *LIMITS, *NOTICES, *BRAKES}
 
 
 def test_every_metric_is_explained_and_no_other():

@@ -1,0 +1,104 @@
+"""The brake's row as the domain's values, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from .domain.brake import Bounds, Event, Manual, Release, Withheld
+from .domain.types import Action
+from .models import Brake, PoolSettings
+
+Row = Mapping[str, Any]
+
+
+def bounds(settings: PoolSettings) -> Bounds:
+    return Bounds(
+        window_seconds=settings.brake_window_seconds,
+        stops=settings.brake_stops,
+        stop_percent=settings.brake_stop_percent,
+        starts=settings.brake_starts,
+        start_percent=settings.brake_start_percent,
+    )
+
+
+def manual(brake: Brake) -> Manual | None:
+    return Manual(until=brake.until) if brake.is_on else None
+
+
+def events(brake: Brake) -> list[Event]:
+    return [Event(**{**row, "at": datetime.fromisoformat(row["at"])}) for row in brake.recent]
+
+
+def event_row(event: Event) -> Row:
+    return {**asdict(event), "at": event.at.isoformat()}
+
+
+def release(brake: Brake) -> Release | None:
+    if not brake.released:
+        return None
+    row = brake.released
+    return Release(
+        until=datetime.fromisoformat(row["until"]),
+        stops=row["stops"],
+        starts=row["starts"],
+        unready=frozenset(row["unready"]),
+    )
+
+
+def release_row(found: Release | None) -> Row:
+    if found is None:
+        return {}
+    return {
+        "until": found.until.isoformat(),
+        "stops": dict(found.stops),
+        "starts": dict(found.starts),
+        "unready": sorted(found.unready),
+    }
+
+
+def withheld(brake: Brake) -> list[Withheld]:
+    """What the newest pass withheld, in the plan's order."""
+    return [
+        Withheld(
+            action=Action(
+                op=row["op"],
+                model=row["model"],
+                reason=row["reason"],
+                profile=row["profile"],
+                nodes=tuple(row["nodes"]),
+                replica=row["replica"] or None,
+            ),
+            rule=row["rule"],
+            why=row["why"],
+            also=row["also"] or None,
+        )
+        for row in brake.withheld
+    ]
+
+
+def withheld_row(found: Withheld, since: datetime) -> Row:
+    action = found.action
+    return {
+        "op": action.op,
+        "model": action.model,
+        "replica": action.replica or "",
+        "profile": action.profile,
+        "nodes": list(action.nodes),
+        "reason": action.reason,
+        "rule": found.rule,
+        "also": found.also or "",
+        "why": found.why,
+        "since": since.isoformat(),
+    }
+
+
+def sameness(row: Row) -> tuple[Any, ...]:
+    """By what a withheld action is the same as in the pass before. Where a start would go may differ from pass to pass."""
+    return tuple(row[key] for key in ("op", "model", "replica", "profile", "reason", "rule", "also"))
+
+
+def window(settings: PoolSettings) -> timedelta:
+    return timedelta(seconds=settings.brake_window_seconds)

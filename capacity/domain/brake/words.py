@@ -1,0 +1,33 @@
+"""Each rule of the brake as a sentence with its numbers."""
+
+from __future__ import annotations
+
+from capacity.domain.brake.types import Bounds, Manual, Together
+from capacity.domain.phrases import number, span
+
+
+def manual_sentence(manual: Manual) -> str:
+    end = f"until {manual.until:%Y-%m-%d %H:%M} UTC" if manual.until else "until a person releases it"
+    return f"The brake is on: everything is withheld {end}."
+
+
+def stops_sentence(bounds: Bounds, ready: int) -> str:
+    share = f"{bounds.stop_percent} % of {number(ready, 'ready replica')}"
+    return (
+        f"More than the {number(max(bounds.stops, ready * bounds.stop_percent // 100), 'stop')} that pass in "
+        f"{span(bounds.window_seconds)} (the larger of {bounds.stops} and {share})."
+    )
+
+
+def starts_sentence(bounds: Bounds, resource: str, units: int) -> str:
+    return (
+        f"More than the {number(bounds.starts, 'start')} that pass in {span(bounds.window_seconds)}, and than "
+        f"{bounds.start_percent} % of the units of {resource}, which is {units}."
+    )
+
+
+def together_sentence(together: Together) -> str:
+    return (
+        f"{together.count} of {number(together.of, 'replica')} turned unready at about the same time: a broken probe looks like "
+        "this, and they may still serve."
+    )
