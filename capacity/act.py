@@ -65,6 +65,8 @@ def order(turn: Turn, built: Built, op: str, replica: str, profile: ProfileRow, 
         parameters=profile.parameters,
         start_timeout_seconds=own_or(profile.start_timeout_seconds, settings.start_timeout_seconds),
         drain_timeout_seconds=own_or(model.drain_timeout_seconds, settings.drain_timeout_seconds),
+        installation=turn.installation,
+        taken_over_at_generation=turn.lease.taken_over_at_generation,
     )
 
 

@@ -50,13 +50,18 @@ def passes(leases: list[Lease], pass_seconds: int) -> Iterator[Metric]:
     interval.add_metric([], pass_seconds)
     yield interval
     at = GaugeMetricFamily("llmgw_last_pass_timestamp_seconds", "When the last complete pass of the pool was.", labels=["pool"])
+    needed = GaugeMetricFamily(
+        "llmgw_takeover_needed", "1 while the pool is only advised until somebody takes it over.", labels=["pool"]
+    )
     generation = GaugeMetricFamily("llmgw_lease_generation", "Generation of the pool's lease.", labels=["pool"])
     for lease in leases:
         generation.add_metric([lease.pool.name], lease.generation)
+        needed.add_metric([lease.pool.name], 1 if lease.take_over_needed else 0)
         if lease.last_pass_at:
             at.add_metric([lease.pool.name], lease.last_pass_at.timestamp())
     yield at
     yield generation
+    yield needed
 
 
 def samples(leases: list[Lease]) -> Iterator[Metric]:

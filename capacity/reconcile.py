@@ -86,7 +86,15 @@ def _pass(deps: Deps, lease: Lease, now: datetime, started: float) -> PassReport
     quiet = False
     try:
         since = unbroken_since(lease, now)
-        turn = Turn(lease=lease, holder=deps.holder, generation=generation, now=now, unbroken_since=since, started=started)
+        turn = Turn(
+            installation=deps.installation,
+            lease=lease,
+            holder=deps.holder,
+            generation=generation,
+            now=now,
+            unbroken_since=since,
+            started=started,
+        )
         built = build(deps, lease, now, since)
         if built.newcomers and register(lease, built.newcomers):
             built = build(deps, lease, now, since)

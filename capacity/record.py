@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
 from django.db import transaction
 
@@ -34,6 +35,7 @@ class Turn:
     """One pass of one pool under one generation."""
 
     lease: Lease
+    installation: str
     holder: str
     generation: int
     now: datetime
@@ -47,7 +49,7 @@ def record(turn: Turn, built: Built, held: Held) -> list[Action]:
 
     Where nothing is to be done the lease is given back in the same breath."""
     plan = held.plan
-    after = {"last_pass_at": turn.now, "unbroken_since": turn.unbroken_since, **({"holder": ""} if is_quiet(built, plan) else {})}
+    after = {**lease_after(turn, built), **({"holder": ""} if is_quiet(built, plan) else {})}
     with transaction.atomic():
         if not leases.still_mine(turn.lease.id, turn.holder, turn.generation, **after):
             raise LeaseLost
@@ -63,6 +65,17 @@ def record(turn: Turn, built: Built, held: Held) -> list[Action]:
         write_samples(turn, built, plan)
         write_pass(turn, built, plan, actions)
     return [action for action in actions if action.state == Action.State.PENDING]
+
+
+def lease_after(turn: Turn, built: Built) -> dict[str, Any]:
+    """What the pass leaves in the lease. A pool that nobody has written yet is this installation's from here on."""
+    return {
+        "last_pass_at": turn.now,
+        "unbroken_since": turn.unbroken_since,
+        "installation": turn.lease.installation or turn.installation,
+        "seen_generation": built.waits.seen_generation,
+        "take_over_needed": built.waits.sentences,
+    }
 
 
 def is_quiet(built: Built, plan: Plan) -> bool:

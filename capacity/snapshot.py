@@ -13,6 +13,7 @@ from quotas.domain.types import Quota
 
 from . import rows as row_module
 from .backoff import Rest, rests
+from .claims import Waits, only_advised, waits_of
 from .domain.backoff import Failure
 from .domain.snapshot import bounds_fault, snapshot_document
 from .domain.types import UNKNOWN, Backoff, Measurement, Model, Node, Profile, Replica, Snapshot, Unknown
@@ -38,6 +39,8 @@ class Built:
     rates: Mapping[str, float]
     problems: tuple[Problem, ...]
     views: Mapping[str, Any]
+    waits: Waits
+    """Whether the pool is ours to act on; while it is not, every model of it is only advised."""
     rested: tuple[Rest, ...] = ()
     """Back-offs that this pass's failures began or prolonged."""
     newcomers: tuple[NodeReport, ...] = ()
@@ -51,12 +54,15 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
     sampled = deps.loads.loads(pool.name)
     pushed = deps.pushes.read(pool.name)
     rows = row_module.load(pool.id, settings, now)
-    problems: list[Problem] = list(rows.problems)
+    waits = waits_of(lease, deps.installation, reports or ())
+    rows = only_advised(rows) if waits.problems else rows
+    problems: list[Problem] = [*waits.problems, *rows.problems]
     own = row_module.domain_settings(settings, problems)
     loads = combine(pushed.pushes, sampled or {}, now, own.stale_after_seconds, kept_arrivals=pushed.arrivals) if pushed else None
     observed = None if reports is None else observed_fleet(rows, reports, row_module.patience(settings), now)
     problems.extend(observed.problems if observed else ())
-    rested = rests(failures(rows, observed), rows, now)
+    # what an older state asked for says nothing of what fails now
+    rested = () if waits.problems else rests(failures(rows, observed), rows, now)
     policies, measurements = read_views(deps, rows, now)
     models = tuple(model(row, loads, observed is not None, unbroken_since, now, problems) for row in rows.models.values())
     if policies.value:
@@ -85,6 +91,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
         views={"quotas": view_state(policies), "measurements": view_state(measurements)},
         rested=rested,
         newcomers=tuple(report for report in reports or () if report.node not in rows.nodes),
+        waits=waits,
     )
 
 

@@ -14,6 +14,7 @@ from .views import (
     nodes,
     now,
     replica_page,
+    take_over,
     tenants,
     tokens,
 )
@@ -27,6 +28,7 @@ urlpatterns = [
     path("models/<path:name>/", model_page.model_page, name="model"),
     path("replicas/<path:name>/", replica_page.replica_page, name="replica"),
     path("nodes/", nodes.nodes, name="nodes"),
+    path("pools/<path:name>/take-over/", take_over.take_over, name="take_over"),
     path("tenants/", tenants.tenants, name="tenants"),
     path("measurements/", measurements.measurements, name="measurements"),
     path("decisions/", decisions.decisions, name="decisions"),

@@ -77,7 +77,7 @@ class RollupAdmin(ReadOnlyAdmin):
 
 @admin.register(Lease)
 class LeaseAdmin(ReadOnlyAdmin):
-    list_display = ["pool", "holder", "until", "generation"]
+    list_display = ["pool", "holder", "until", "generation", "installation", "take_over_needed"]
     list_select_related = ["pool"]
 
 

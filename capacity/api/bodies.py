@@ -31,6 +31,28 @@ class Cordon(Reason):
     schedulable = serializers.BooleanField(help_text="false: nothing new is placed, and what runs is moved away.")
 
 
+class TakeOver(Reason):
+    preview = serializers.BooleanField(default=False, help_text="true: say what would change, and change nothing.")
+
+
+class TakenOver(serializers.Serializer[Any]):
+    preview = serializers.BooleanField()
+    pool = serializers.CharField()
+    problems = serializers.ListField(child=serializers.DictField(child=serializers.CharField()), help_text="Why it is needed.")
+    installation = serializers.CharField()
+    installation_before = serializers.CharField(help_text="Empty: nobody had written the pool yet.")
+    generation = serializers.IntegerField()
+    generation_before = serializers.IntegerField()
+    hosts = serializers.IntegerField(help_text="Hosts that report.")
+    hosts_of_others = serializers.IntegerField(help_text="Of them, those that obey another installation.")
+    running = serializers.IntegerField(help_text="Replicas at the hosts; they are kept as they are.")
+    adopted = serializers.IntegerField(help_text="Of them, those that the database does not know.")
+    missing = serializers.IntegerField(help_text="Replicas in the database that no host has.")
+    actions = serializers.IntegerField(help_text="Open actions, which are dropped.")
+    intents = serializers.IntegerField(help_text="Orders to replicas that were not seen done, which are dropped.")
+    modes = serializers.DictField(child=serializers.IntegerField(), help_text="Mode → models that act by it from then on.")
+
+
 class Woken(serializers.Serializer[Any]):
     model = serializers.CharField()
     woken_at = UtcDateTimeField()
@@ -120,6 +142,7 @@ LOAD_EXAMPLE = OpenApiExample(
 )
 LOAD_ANSWER_EXAMPLE = OpenApiExample("All known", value={"ignored": []}, response_only=True)
 REASON_EXAMPLE = OpenApiExample("Why", value={"reason": "Driver update on its hosts"}, request_only=True)
+TAKE_OVER_EXAMPLE = OpenApiExample("Look first", value={"reason": "Backup of 02:00 put back", "preview": True}, request_only=True)
 CORDON_EXAMPLE = OpenApiExample("Cordon", value={"schedulable": False, "reason": "Fan replaced at noon"}, request_only=True)
 MODE_EXAMPLE = OpenApiExample("Let it add", value={"mode": "add_only", "reason": "Watched for two weeks"}, request_only=True)
 WOKEN_EXAMPLE = OpenApiExample("Woken", value={"model": "chat", "woken_at": "2026-11-30T12:00:00Z"}, response_only=True)

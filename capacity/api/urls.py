@@ -32,6 +32,7 @@ urlpatterns = [
     path("models/<path:name>/pause", verbs.Pause.as_view(), name="api-model-pause"),
     path("models/<path:name>/mode", modes.Mode.as_view(), name="api-model-mode"),
     path("nodes/<path:name>/cordon", verbs.Cordon.as_view(), name="api-node-cordon"),
+    path("pools/<path:name>/take-over", verbs.TakeOver.as_view(), name="api-pool-take-over"),
     *edited("scopes", Scopes, "path:name"),
     *edited("quotas", Quotas, "int:id"),
     *edited("pools", rows.Pools, "path:name"),

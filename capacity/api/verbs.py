@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -14,13 +15,14 @@ from capacity.api import bodies
 from capacity.api.access import asked_pool, may_wake, model_of, serves_pools, visible_nodes, visible_pools
 from capacity.api.endpoints import endpoints_document
 from capacity.api.load import known_only
-from capacity.api.rows import Models, Nodes
+from capacity.api.rows import Models, Nodes, Pools
 from capacity.domain import InvalidSnapshot, loads, plan_json
-from capacity.models import LanguageModel
+from capacity.models import LanguageModel, Lease
 from capacity.snapshot import live_document
 from capacity.sources.push_document import InvalidPush, parse_push
 from capacity.sources.push_store import PushStore
 from capacity.store import redis_client
+from capacity.wiring import deps
 from quotas.api.base import ApiView, document, only, require
 from quotas.api.catalog import EDITED_DETAIL, Catalog
 from quotas.api.errors import Fields, Problem, not_found, unavailable
@@ -123,7 +125,7 @@ class NamedLikeAVerb:
     def http_method_not_allowed(self, request: Any, name: str) -> Any:
         whole = f"{name}/{self.verb}"
         detail = self.rows(request=request)
-        if "\0" in whole or not detail.rows(request.user).filter(name=whole).exists():
+        if "\0" in whole or not detail.rows(request.user).filter(**{detail.lookup_field: whole}).exists():
             return super().http_method_not_allowed(request, name=name)  # type: ignore[misc]
         return self.rows.as_view(EDITED_DETAIL)(request._request, name=whole)
 
@@ -191,6 +193,33 @@ class Cordon(NamedLikeAVerb, ApiView):
         asked = read(bodies.Cordon, request)
         services.node_cordon(node, asked["schedulable"], actor=request.user, reason=asked["reason"])
         return Response({"node": node.name, "schedulable": node.schedulable})
+
+
+class TakeOver(NamedLikeAVerb, ApiView):
+    verb = "take-over"
+    rows = Pools
+
+    @extend_schema(
+        operation_id="pool_take_over",
+        request=bodies.TakeOver,
+        responses={200: bodies.TakenOver, **bodies.refused(400, 403, 404)},
+        examples=[bodies.TAKE_OVER_EXAMPLE],
+    )
+    def post(self, request: Any, name: str) -> Response:
+        """Make a pool this installation's after a restore, or on a copy: its models act in their own modes from then on."""
+        if "\0" in name:
+            raise not_found()
+        pool = get_object_or_404(visible_pools(request.user), name=name)
+        require(request.user.may_operate, OPERATORS)
+        lease, asked = Lease.objects.select_related("pool").get(pool=pool), read(bodies.TakeOver, request)
+        reports, mine = deps().driver.observe(pool.name), deps().installation
+        if asked["preview"]:
+            found = services.take_over_preview(lease, reports, mine)
+        else:
+            found = services.take_over(
+                lease, reports, installation=mine, actor=request.user, reason=asked["reason"], now=self.now()
+            )
+        return Response({"preview": asked["preview"], **asdict(found)})
 
 
 def read(shape: type[Any], request: Any) -> dict[str, Any]:

@@ -203,6 +203,21 @@ PROBLEMS: Final = _table(
             title="Node lost",
             sentence="A node has been silent for too long; its replicas are taken to be gone.",
         ),
+        Word(
+            code="copied_database",
+            title="Copy of a database",
+            sentence="Another installation wrote this pool's database; models are only advised until it is taken over.",
+        ),
+        Word(
+            code="another_installation",
+            title="Obeys another installation",
+            sentence="Hosts of the pool obey another installation; models are only advised until it is taken over.",
+        ),
+        Word(
+            code="older_backup",
+            title="Older backup",
+            sentence="Hosts have seen a later state than the database; models are only advised until it is taken over.",
+        ),
         Word(code="invalid_row", title="Stored row not valid", sentence="A stored row breaks a rule and was left out."),
     )
 )

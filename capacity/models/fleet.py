@@ -26,6 +26,13 @@ class Lease(models.Model):
     unbroken_since = models.DateTimeField(null=True, blank=True, help_text="Since when passes came without a gap.")
     installation = models.CharField(max_length=64, blank=True, help_text="Which installation writes this pool; empty: none yet.")
     taken_over_at_generation = models.PositiveBigIntegerField(default=0)
+    seen_generation = models.PositiveBigIntegerField(
+        default=0, help_text="What hosts had seen beyond this database when that was found; 0: nothing, or taken over since."
+    )
+    take_over_needed = models.TextField(blank=True, help_text="Why the last pass only advised; empty: it was ours.")
+    history = HistoricalRecords(
+        excluded_fields=["holder", "until", "last_pass_at", "unbroken_since", "seen_generation", "take_over_needed"]
+    )
 
     def __str__(self) -> str:
         return f"lease of {self.pool}: {self.holder or 'free'}"

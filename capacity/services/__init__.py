@@ -11,9 +11,11 @@ from . import rules as rules
 from . import template_rules as template_rules
 from .brake import brake_pull, brake_release
 from .edits import model_mode, model_wake, node_cordon, pool_create
+from .taking_over import TakeOver, take_over, take_over_preview
 
 __all__ = [
     "Conflict",
+    "TakeOver",
     "brake_pull",
     "brake_release",
     "check",
@@ -26,5 +28,7 @@ __all__ = [
     "quota_delete",
     "quota_save",
     "save",
+    "take_over",
+    "take_over_preview",
     "version_of",
 ]

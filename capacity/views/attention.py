@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .frame import Frame
 
 MOST_OF_A_KIND = 50
+# silent nodes and take-overs have items of their own
+TOLD_ELSEWHERE = frozenset({"node_silent", "node_lost", "copied_database", "another_installation", "older_backup"})
 SLACK = timedelta(seconds=1)
 
 
@@ -38,7 +40,7 @@ class Item:
 
 def items(frame: Frame) -> list[Item]:
     """The worst first: what hides the rest, what lacks capacity, what is doubted."""
-    sources = (_late, _views, _could_not, _over_capacity, _silent_nodes, _evidence, _problems)
+    sources = (_late, _take_over, _views, _could_not, _over_capacity, _silent_nodes, _evidence, _problems)
     return [item for source in sources for item in source(frame)]
 
 
@@ -49,6 +51,17 @@ def _late(frame: Frame) -> Iterator[Item]:
             continue
         text = f"has had no pass for {clock.age(row.at, frame.now)}; what is shown is that old, and nothing is scaled meanwhile."
         yield Item(label="late", level="bad", subject=pool.name, text=text, url="/readyz", act="what is not ready →", code="late")
+
+
+def _take_over(frame: Frame) -> Iterator[Item]:
+    """Of a copy or a restore each sentence, for whoever may act on it; the others see the pill."""
+    if not frame.user.may_operate:
+        return
+    for pool in frame.waiting_pools:
+        for line in pool.lease.take_over_needed.splitlines():
+            subject, _, text = line.partition(": ")
+            url = reverse("take_over", args=[pool.name])
+            yield Item(label="only advised", level="bad", subject=subject, text=text, url=url, act="take over →")
 
 
 def _views(frame: Frame) -> Iterator[Item]:
@@ -174,9 +187,7 @@ def _problems(frame: Frame) -> Iterator[Item]:
     seen = set(LanguageModel.objects.visible_to(frame.user).filter(name__in=names).values_list("name", flat=True))
     for problem in told[:MOST_OF_A_KIND]:
         kind, _, name = str(problem.get("subject", "")).partition(":")
-        if problem.get("code") in {"node_silent", "node_lost"} or not (
-            frame.user.sees_everything or (kind == "model" and name in seen)
-        ):
+        if problem.get("code") in TOLD_ELSEWHERE or not (frame.user.sees_everything or (kind == "model" and name in seen)):
             continue
         url = model_url(name) if kind == "model" else reverse("decisions")
         code = str(problem.get("code"))

@@ -40,7 +40,7 @@ class Frame:
     def pools(self) -> list[Any]:
         """The pools that the user sees, each with its newest pass and its settings."""
         newest = Pass.objects.filter(pool=OuterRef("pk")).order_by("-at").values("pk")[:1]
-        seen = Pool.objects.select_related("settings").annotate(newest_pass=Subquery(newest))
+        seen = Pool.objects.select_related("settings", "lease").annotate(newest_pass=Subquery(newest))
         if not self.user.sees_everything:
             seen = seen.filter(models__in=LanguageModel.objects.visible_to(self.user)).distinct()
         pools = list(seen)
@@ -53,6 +53,11 @@ class Frame:
     def pool(self) -> Any | None:
         """The pool that the address names; None is all of them."""
         return next((pool for pool in self.pools if pool.name == self.asked_pool), None)
+
+    @property
+    def waiting_pools(self) -> list[Any]:
+        """The shown pools that are only advised until somebody takes them over."""
+        return [pool for pool in self.shown_pools if getattr(pool, "lease", None) and pool.lease.take_over_needed]
 
     @property
     def shown_pools(self) -> list[Any]:
