@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MOST_OF_A_KIND = 50
 # silent nodes and take-overs have items of their own
-TOLD_ELSEWHERE = frozenset({"node_silent", "node_lost", "copied_database", "another_installation", "older_backup"})
+TAKE_OVERS = frozenset({"copied_database", "another_installation", "older_backup"})
+TOLD_ELSEWHERE = TAKE_OVERS | {"node_silent", "node_lost"}
 SLACK = timedelta(seconds=1)
 
 
@@ -54,14 +55,14 @@ def _late(frame: Frame) -> Iterator[Item]:
 
 
 def _take_over(frame: Frame) -> Iterator[Item]:
-    """Of a copy or a restore each sentence, for whoever may act on it; the others see the pill."""
-    if not frame.user.may_operate:
-        return
-    for pool in frame.waiting_pools:
-        for line in pool.lease.take_over_needed.splitlines():
-            subject, _, text = line.partition(": ")
-            url = reverse("take_over", args=[pool.name])
-            yield Item(label="only advised", level="bad", subject=subject, text=text, url=url, act="take over →")
+    """Why a pool is not acted on, for whoever may take it over; the others see the pill."""
+    for pool in frame.waiting_pools if frame.user.may_operate else ():
+        url = reverse("take_over", args=[pool.name])
+        for problem in pool.last_pass.problems if pool.last_pass else ():
+            code, name = str(problem.get("code")), str(problem.get("subject")).partition(":")[2]
+            if code in TAKE_OVERS:
+                text = str(problem.get("detail"))
+                yield Item(label=title(code), level="bad", subject=name, text=text, url=url, act="take over →", code=code)
 
 
 def _views(frame: Frame) -> Iterator[Item]:
