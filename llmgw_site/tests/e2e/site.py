@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -51,14 +52,15 @@ def free_port() -> int:
 class LiveSite:
     """`start` and `kill` go by a process's name: redis, web, worker, beat, node, and `worker-2`, `beat-2`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, redis_url: str = "") -> None:
+        """`redis_url`: of another site's server, which this one then shares."""
         self.folder = folder
         self.port = free_port()
         self.database = folder / "db.sqlite3"
         for name in ("log", "run"):
             (folder / name).mkdir(parents=True)
         self._redis = embedded_redis.prepare(folder / "redis")
-        self.redis_url = self._redis.url
+        self._shared_redis, self.redis_url = redis_url, redis_url or self._redis.url
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands = self._commands_of(folder)
         self.token = ""
@@ -111,6 +113,7 @@ class LiveSite:
             "LLMGW_VAR": str(self.folder),
             "LLMGW_PASS_SECONDS": "1",
             "LLMGW_SCRAPE_SECONDS": "1",
+            **({"REDIS_URL": self._shared_redis} if self._shared_redis else {}),
             "DJANGO_SETTINGS_MODULE": f"{__package__}.quick_settings",
         }
         return {
@@ -118,6 +121,21 @@ class LiveSite:
             **children.ENVIRONMENT,
             **mine,
         }
+
+    def manage(self, *arguments: str) -> str:
+        """What a command prints."""
+        return self._run([sys.executable, "manage.py", *arguments])
+
+    def back_up(self, path: Path) -> None:
+        """The database as it is now, as docs/operations.md says."""
+        with closing(sqlite3.connect(self.database, timeout=20)) as connection:
+            connection.execute("VACUUM INTO ?", (str(path),))
+
+    def put_back(self, path: Path) -> None:
+        """A copy in the place of the database, which nobody has open."""
+        for suffix in ("-wal", "-shm"):
+            self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
+        shutil.copy(path, self.database)
 
     def rows(self, what: str) -> str:
         return self._run([sys.executable, "-m", rows.__name__, what])
