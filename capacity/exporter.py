@@ -11,7 +11,7 @@ from django.db.models import Count, F, Sum
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from .models import Action, Decision, Lease, Node, Pass, PoolSettings, Replica, Sample
+from .models import Action, Decision, LanguageModel, Lease, Node, Pass, PoolSettings, Replica, Sample
 
 MISSED_PASSES = 3
 # metric → (what it says, the attribute of Sample)
@@ -41,6 +41,7 @@ class FleetCollector(Collector):
         yield from passes(leases, self._pass_seconds)
         yield from samples(fresh)
         yield from decisions(fresh)
+        yield from rests(fresh, self._now)
         yield from fleet(self._now)
         yield from views(fresh, self._now)
 
@@ -123,9 +124,19 @@ def decisions(leases: list[Lease]) -> Iterator[Metric]:
 
 
 def _last_decisions() -> Any:
-    from .models import LanguageModel
-
     return LanguageModel.objects.filter(last_decision__isnull=False).values("last_decision")
+
+
+def rests(leases: list[Lease], now: datetime) -> Iterator[Metric]:
+    rest = GaugeMetricFamily(
+        "llmgw_removals_rest",
+        "1 while removals of the model rest because one made it miss its SLO, else 0.",
+        labels=["pool", "model"],
+    )
+    models = LanguageModel.objects.filter(pool__in=[lease.pool_id for lease in leases]).order_by("pool__name", "name")
+    for pool, model, until in models.values_list("pool__name", "name", "removals_rest_until"):
+        rest.add_metric([pool, model], 1 if until is not None and until > now else 0)
+    yield rest
 
 
 def fleet(now: datetime) -> Iterator[Metric]:

@@ -24,6 +24,7 @@ from .models import Lease, Node
 from .ports import NodeReport
 from .record import LeaseLost, Turn, is_quiet, record
 from .snapshot import Built, build
+from .watches import with_bases
 from .wiring import Deps
 
 log = structlog.get_logger(__name__)
@@ -99,6 +100,7 @@ def _pass(deps: Deps, lease: Lease, now: datetime, started: float) -> PassReport
         if built.newcomers and register(lease, built.newcomers):
             built = build(deps, lease, now, since)
         held = hold(lease, built, plan(built.snapshot, built.policy), now)
+        built = with_bases(deps, lease.pool.name, built, held.plan)
         actions = record(turn, built, held)
         quiet = is_quiet(built, held.plan)
         # a pulled brake asks for nothing again either: what waits to be sent waits on

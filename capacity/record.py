@@ -24,6 +24,7 @@ from .models import Action, Decision, LanguageModel, Lease, Pass, Replica
 from .rows import DecisionRow, ModelRow
 from .sample_rows import write_samples
 from .snapshot import Built
+from .watches import write_watches
 
 
 class LeaseLost(Exception):
@@ -62,6 +63,7 @@ def record(turn: Turn, built: Built, held: Held) -> list[Action]:
         backoff.write(rested, built.rows)
         backoff.clear(built.observed, built.rows, rested, turn.now)
         write_models(turn, built, plan, decisions, touched)
+        write_watches(turn, built, plan, actions)
         write_samples(turn, built, plan)
         write_pass(turn, built, plan, actions)
     return [action for action in actions if action.state == Action.State.PENDING]

@@ -149,9 +149,11 @@ def _one_model(built: Built, name: str, steps: Sequence[Step], running: Sequence
     """The model alone in today's pool. Of quotas the limits of its scopes stand: what others used then is not on record."""
     snapshot = built.snapshot
     measurements = snapshot.measurements
+    # a rest of removals raises the minimum of today's snapshot: it was not there all the time
+    own = built.rows.models[name].min_replicas
     alone = replace(
         snapshot,
-        models=tuple(model for model in snapshot.models if model.name == name),
+        models=tuple(replace(model, min_replicas=own) for model in snapshot.models if model.name == name),
         profiles=tuple(profile for profile in snapshot.profiles if profile.model == name),
         measurements=None if measurements is None else tuple(row for row in measurements if row.model == name),
         backoffs=(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,9 +12,11 @@ from quotas.domain.policy import QuotaPolicy
 from quotas.domain.types import Quota
 
 from . import rows as row_module
+from . import watches
 from .backoff import Rest, rests
 from .claims import Waits, only_advised, waits_of
 from .domain.backoff import Failure
+from .domain.probation import Histograms, Watch
 from .domain.snapshot import bounds_fault, snapshot_document
 from .domain.types import UNKNOWN, Backoff, Measurement, Model, Node, Profile, Replica, Snapshot, Unknown
 from .last_good_views import Measurements, Policies
@@ -45,6 +47,10 @@ class Built:
     """Back-offs that this pass's failures began or prolonged."""
     newcomers: tuple[NodeReport, ...] = ()
     """Reports of hosts that are not written down."""
+    watches: Mapping[str, Watch] = field(default_factory=dict)
+    """Model → the watch over its last removal, after this pass's look."""
+    bases: Mapping[str, Histograms] = field(default_factory=dict)
+    """Replica → its latencies before this pass's removals."""
 
 
 def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> Built:
@@ -67,6 +73,8 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
     models = tuple(model(row, loads, observed is not None, unbroken_since, now, problems) for row in rows.models.values())
     if policies.value:
         models = tuple(in_known_scope(m, policies.value.names, problems) for m in models)
+    watched = watches.look(deps.loads, pool.name, rows, observed, now)
+    models = tuple(watches.resting(m, rows.models[m.name], watched.get(m.name), now, problems) for m in models)
     samples = loads.loads if loads else (sampled or {})
     snapshot = Snapshot(
         at=now,
@@ -92,6 +100,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
         rested=rested,
         newcomers=tuple(report for report in reports or () if report.node not in rows.nodes),
         waits=waits,
+        watches=watched,
     )
 
 

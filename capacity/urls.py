@@ -24,6 +24,7 @@ urlpatterns = [
     path("example/remove/", example.example_remove, name="example_remove"),
     path("models/", model_list.model_list, name="models"),
     path("models/<path:name>/chart.json", model_page.chart_json, name="model_chart"),
+    path("models/<path:name>/end_rest/", mode_page.end_rest, name="model_end_rest"),
     path("models/<path:name>/mode/", mode_page.mode_page, name="model_mode"),
     path("models/<path:name>/", model_page.model_page, name="model"),
     path("replicas/<path:name>/", replica_page.replica_page, name="replica"),

@@ -63,6 +63,11 @@ class Moded(serializers.Serializer[Any]):
     mode = serializers.CharField()
 
 
+class RestEnded(serializers.Serializer[Any]):
+    model = serializers.CharField()
+    removals_rest_until = UtcDateTimeField(allow_null=True)
+
+
 class ModeAsked(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(choices=["auto", "add_only", "advise", "paused"])
     reason = serializers.CharField(

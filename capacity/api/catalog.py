@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from capacity.domain.probation import read, summary
 from capacity.models import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
 from quotas.api.fields import ExactCharField, StrictModelSerializer
 from quotas.models import Pool, Scope
@@ -49,20 +50,36 @@ class ModelSerializer(StrictModelSerializer):
     slo = by_name(Slo.objects.all(), required=False, allow_null=True)
     served_names = serializers.ListField(child=ExactCharField(max_length=200), max_length=1000, required=False)
     replicas = serializers.SerializerMethodField()
+    probation = serializers.SerializerMethodField()
 
     class Meta:
         model = LanguageModel
         fields = (
             *("name", "pool", "scope", "mode", "priority", "min_replicas", "max_replicas", "scale_to_zero"),
             *("down_window_seconds", "drain_timeout_seconds", "scale_down_fraction", "served_names", "slo"),
-            *("woken_at", "last_change_at", "short_since", "created_at", "replicas", "reason"),
+            *(
+                "woken_at",
+                "last_change_at",
+                "short_since",
+                "removals_rest_until",
+                "probation",
+                "created_at",
+                "replicas",
+                "reason",
+            ),
         )
-        observed = frozenset({"woken_at", "last_change_at", "short_since", "replicas"})
+        observed = frozenset({"woken_at", "last_change_at", "short_since", "removals_rest_until", "probation", "replicas"})
 
     @extend_schema_field({"type": "object", "properties": {name: {"type": ["integer", "null"]} for name in COUNTED}})
     def get_replicas(self, model: Any) -> dict[str, int | None]:
         """Five different numbers. `wanted` is null before the first pass."""
         return {name: getattr(model, name) for name in COUNTED}
+
+    @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
+    def get_probation(self, model: Any) -> dict[str, Any] | None:
+        """The watch over the last removal, null where there was none."""
+        watch = read(model.probation)
+        return None if watch is None else summary(watch)
 
 
 class ProfileSerializer(StrictModelSerializer):

@@ -20,6 +20,23 @@ from quotas.api.errors import bad_request
 MODE = OpenApiParameter("mode", str, description="The mode to look at; without it the next freer one.")
 
 
+class EndRest(OnModel):
+    verb = "end_rest"
+
+    @extend_schema(
+        operation_id="model_end_rest",
+        request=bodies.Reason,
+        responses={200: bodies.RestEnded, **bodies.refused(400, 403, 404)},
+        examples=[bodies.REASON_EXAMPLE],
+    )
+    def post(self, request: Any, name: str) -> Response:
+        """Let removals go on before the rest that followed a failed removal is over."""
+        model = self.model(request, name)
+        require(request.user.may_operate, OPERATORS)
+        services.end_rest(model, actor=request.user, reason=read(bodies.Reason, request)["reason"], now=self.now())
+        return Response({"model": model.name, "removals_rest_until": None})
+
+
 class Mode(OnModel):
     verb = "mode"
 

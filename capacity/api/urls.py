@@ -30,6 +30,7 @@ urlpatterns = [
     path("endpoints", verbs.Endpoints.as_view(), name="api-endpoints"),
     path("models/<path:name>/wake", verbs.Wake.as_view(), name="api-model-wake"),
     path("models/<path:name>/pause", verbs.Pause.as_view(), name="api-model-pause"),
+    path("models/<path:name>/end_rest", modes.EndRest.as_view(), name="api-model-end-rest"),
     path("models/<path:name>/mode", modes.Mode.as_view(), name="api-model-mode"),
     path("nodes/<path:name>/cordon", verbs.Cordon.as_view(), name="api-node-cordon"),
     path("pools/<path:name>/take-over", verbs.TakeOver.as_view(), name="api-pool-take-over"),

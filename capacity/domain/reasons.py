@@ -218,6 +218,11 @@ PROBLEMS: Final = _table(
             title="Older backup",
             sentence="Hosts have seen a later state than the database; models are only advised until it is taken over.",
         ),
+        Word(
+            code="removals_rest",
+            title="Removals rest",
+            sentence="After a removal the model missed its SLO: the replica was taken back, and nothing is taken back for a day.",
+        ),
         Word(code="invalid_row", title="Stored row not valid", sentence="A stored row breaks a rule and was left out."),
     )
 )

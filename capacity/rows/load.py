@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db.models import Case, Count, Max, Value, When
 
+from ..domain.latency import Latency
+from ..domain.probation import Target
 from ..domain.types import Settings
 from ..models import LanguageModel, Node, PoolSettings, Sample
 from ..sights import KnownNode, Patience
@@ -55,6 +57,7 @@ def load_nodes(pool_id: int, problems: list[Problem]) -> tuple[dict[str, NodeRow
     return nodes, backoffs
 
 
+LATENCIES: tuple[Latency, ...] = ("ttft", "tpot", "e2e")
 MODEL_FIELDS = (
     "id",
     "name",
@@ -72,11 +75,15 @@ MODEL_FIELDS = (
     "last_change_at",
     "short_since",
     "created_at",
+    "removals_rest_until",
+    "probation",
+    *(f"slo__{latency}_{part}" for latency in LATENCIES for part in ("percentile", "ms")),
 )
 NAME, WINDOW = MODEL_FIELDS.index("name"), MODEL_FIELDS.index("down_window_seconds")
 DECISION_FIELDS = ("id", "outcome", "reason", "count", "is_advice", "numbers", "limited_by")
 JSON_FIELDS = (
     "served_names",
+    "probation",
     "last_decision__numbers",
     "last_decision__limited_by",
     "profiles__selector",
@@ -130,15 +137,27 @@ def window_peaks(pool_id: int, windows: set[int | None], default_seconds: int, n
 def model_row(row: Sequence[Any], said: Json, peaks: Peaks, problems: list[Problem]) -> ModelRow:
     values = dict(zip(MODEL_FIELDS, row[: len(MODEL_FIELDS)], strict=True))
     peak, unknown = peaks.get(values["id"], (None, 0))
-    values["served_names"] = said[values["served_names"]]
+    values["served_names"], values["probation"] = said[values["served_names"]], said[values["probation"]]
+    targets = targets_of(values)
     fraction = own_fraction(values, problems)
     return ModelRow(
-        **{key: value for key, value in values.items() if key not in {"scope__name", "scale_down_fraction"}},
+        **{key: value for key, value in values.items() if "__" not in key and key != "scale_down_fraction"},
         scope=values["scope__name"],
         scale_down_fraction=fraction,
         demand_peak=peak,
         peak_unknown=bool(unknown),
         decision=decision_row(row[len(MODEL_FIELDS) :], said),
+        targets=targets,
+    )
+
+
+def targets_of(values: Mapping[str, Any]) -> tuple[Target, ...]:
+    """Those of an SLO of which both the percentile and the bound are set."""
+    slo = ((latency, values[f"slo__{latency}_percentile"], values[f"slo__{latency}_ms"]) for latency in LATENCIES)
+    return tuple(
+        Target(latency=latency, percentile=percentile, bound_ms=bound)
+        for latency, percentile, bound in slo
+        if percentile is not None and bound is not None and 0 < percentile < 100
     )
 
 

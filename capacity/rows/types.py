@@ -8,6 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from ..domain.probation import Target
 from ..sights import KnownNode
 
 Problem = Mapping[str, str]
@@ -22,7 +23,9 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow:
-    """A model with its newest decision and the highest demand of its window (`peak_unknown`: a pass in it had no bound)."""
+    """A model with its newest decision and the highest demand of its window (`peak_unknown`: a pass in it had no bound).
+
+    `probation`: the watch over its last removal as stored; `targets`: its SLO's."""
 
     id: int
     name: str
@@ -43,6 +46,9 @@ class ModelRow:
     demand_peak: int | None
     peak_unknown: bool
     decision: DecisionRow | None
+    probation: Any
+    removals_rest_until: datetime | None
+    targets: tuple[Target, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ Warnings come back as sentences.
 
 from quotas.services import Conflict, check, delete, exclusive, quota_delete, quota_save, save, version_of
 
-from . import modes as modes
 from . import rules as rules
 from . import template_rules as template_rules
 from .brake import brake_pull, brake_release
 from .edits import model_mode, model_wake, node_cordon, pool_create
+from .modes import end_rest
 from .taking_over import TakeOver, take_over, take_over_preview
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "brake_release",
     "check",
     "delete",
+    "end_rest",
     "exclusive",
     "model_mode",
     "model_wake",

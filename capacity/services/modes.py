@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils import timezone
 
-from quotas.services.rows import Findings, rule_for
+from quotas.models import User
+from quotas.services.rows import Findings, exclusive, rule_for, sign
 
+from ..domain.probation import read
 from ..domain.scorecard import ENOUGH, WINDOW
 from ..models import LanguageModel, Measurement, Profile
 from ..scorecards import recorded
@@ -27,6 +30,27 @@ def let_it_act_on_evidence(model: LanguageModel, stored: LanguageModel | None, f
     found = doubts(model, timezone.now())
     if found:
         findings.refuse("mode", f"{' '.join(found)} Give a reason to switch it to {model.mode} all the same.")
+
+
+def end_rest(model: LanguageModel, *, actor: User | None, reason: str, now: datetime) -> None:
+    """Lets removals of a model go on before its rest is over. Refuses where none rest, and without a reason."""
+    if not reason.strip():
+        raise ValidationError({"reason": "Say why removals may go on: give a reason."})
+    with exclusive():
+        stored = LanguageModel.objects.get(pk=model.pk)
+        if stored.removals_rest_until is None or stored.removals_rest_until <= now:
+            raise ValidationError({NON_FIELD_ERRORS: f"No removals of {model} rest."})
+        stored.removals_rest_until = None
+        sign(stored, actor, reason.strip())
+        stored.save(update_fields=["removals_rest_until"])
+    model.removals_rest_until = None
+
+
+def kept_while_resting(model: LanguageModel) -> int:
+    """The replicas that a rest of removals keeps at least."""
+    watch = read(model.probation)
+    floor = max(model.min_replicas, watch.floor if watch else 0)
+    return floor if model.max_replicas is None else min(floor, model.max_replicas)
 
 
 def is_nobodys(row: Any) -> bool:

@@ -20,7 +20,9 @@ from .. import clock, services
 from ..domain.scorecard import Side
 from ..mode_facts import NEXT, Facts, facts_of
 from ..models import LanguageModel
+from ..services.modes import kept_while_resting
 from .model_page import model_page, visible_model
+from .watch import watched
 
 AROUND = timedelta(hours=1)
 
@@ -44,6 +46,33 @@ def mode_page(request: HttpRequest, name: str) -> HttpResponse:
     return shown(request, model, form)
 
 
+class RestForm(forms.Form):
+    reason = forms.CharField(label="Why?", max_length=LONGEST_REASON, error_messages={"required": "Say why removals may go on."})
+
+
+def end_rest(request: HttpRequest, name: str) -> HttpResponse:
+    """POST alone; any other method is for a model that is itself named `…/end_rest`."""
+    if request.method != "POST":
+        return model_page(request, f"{name}/end_rest")
+    model = visible_model(request, name)
+    if not request.user.may_operate:  # type: ignore[union-attr]
+        raise PermissionDenied("Operators end the rest of removals.")
+    form = RestForm(request.POST)
+    if form.is_valid() and ended(request, model, form):
+        return redirect("model", model.name)
+    return shown(request, model, ModeForm(), rest_form=form)
+
+
+def ended(request: HttpRequest, model: LanguageModel, form: RestForm) -> bool:
+    try:
+        services.end_rest(model, actor=request.user, reason=form.cleaned_data["reason"], now=timezone.now())  # type: ignore[arg-type]
+    except ValidationError as error:
+        form.add_error(None, error.messages)  # type: ignore[arg-type]
+        return False
+    messages.success(request, f"Removals of {model.name} may go on.")
+    return True
+
+
 def switched(request: HttpRequest, model: LanguageModel, form: ModeForm) -> bool:
     """Whether the service took it; its refusals stand at the form."""
     before, mode, reason = model.mode, form.cleaned_data["mode"], form.cleaned_data["reason"]
@@ -59,7 +88,7 @@ def switched(request: HttpRequest, model: LanguageModel, form: ModeForm) -> bool
     return True
 
 
-def shown(request: HttpRequest, model: LanguageModel, form: ModeForm) -> HttpResponse:
+def shown(request: HttpRequest, model: LanguageModel, form: ModeForm, rest_form: RestForm | None = None) -> HttpResponse:
     asked = request.POST.get("mode") or request.GET.get("mode") or ""
     mode = asked if asked in LanguageModel.Mode.values else NEXT[model.mode]
     facts = facts_of(model, mode, timezone.now())
@@ -72,10 +101,14 @@ def shown(request: HttpRequest, model: LanguageModel, form: ModeForm) -> HttpRes
         "asked": mode,
         "asked_words": LanguageModel.Mode(mode).label,
         "form": form,
+        "rest_form": rest_form or RestForm(),
+        "watch": watched(model, timezone.now()),
+        "kept": kept_while_resting(model),
         "longest": LONGEST_REASON,
         "place": "models",
     }
-    return render(request, "pages/mode.html", context, status=400 if form.errors else 200)
+    refused = form.errors or (rest_form and rest_form.errors)
+    return render(request, "pages/mode.html", context, status=400 if refused else 200)
 
 
 def sides(facts: Facts, now: datetime) -> list[dict[str, Any]]:

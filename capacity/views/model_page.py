@@ -20,6 +20,7 @@ from .board import is_old, load_percent, threshold_percent
 from .frame import frame_of
 from .live import live
 from .load_data import loads_of, replica_names, sentence, table, wire_figure
+from .watch import watched
 from .words import SHORT, UNKNOWING, UNWELL
 
 MOST_REPLICAS = 200
@@ -151,6 +152,7 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
         "profiles": _profile_rows(model, replicas, newest),
         "actions": list(Action.objects.filter(model=model)[:ACTIONS_SHOWN]),
         "changes": _changes(model),
+        "watch": watched(model, now),
     }
 
 

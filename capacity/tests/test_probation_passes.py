@@ -1,0 +1,334 @@
+"""Removals on probation, in passes against a fleet in memory."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from capacity.domain.latency import Histogram
+from capacity.domain.probation import read
+from capacity.exporter import FleetCollector
+from capacity.models import Action, Decision, LanguageModel, Pass, Slo
+from capacity.ports import Latencies
+from capacity.services import end_rest
+from capacity.tests.api_people import member, person
+from capacity.tests.factories import make_scope
+from capacity.tests.fleet import Fleet
+from capacity.tests.pages import make_person
+from quotas.models import User
+
+pytestmark = pytest.mark.django_db
+
+WINDOW = 60
+
+
+class Watched(Fleet):
+    """Three ready replicas with an SLO of p95 TTFT ≤ 500 ms, one more than their load needs."""
+
+    def __init__(self, **model):
+        slo = Slo.objects.create(name="chat", ttft_percentile=95, ttft_ms=500)
+        super().__init__(settings={"down_window_seconds": WINDOW}, slo=slo, min_replicas=1, **model)
+        self.quick: dict[str, int] = {}
+        self.slow: dict[str, int] = {}
+        self.a_pass()
+        self.serve(21)
+        self.passes(2)
+        assert len(self.names("ready")) == 3
+
+    def serve(self, requests, *, quick=0, slow=0):
+        """Shares the load, and counts so many more requests on each replica."""
+        self.passes(1)
+        self.share(requests)
+        for name in self.names("ready", "draining"):
+            self.quick[name] = self.quick.get(name, 0) + quick
+            self.slow[name] = self.slow.get(name, 0) + slow
+            quick_now, all_now = self.quick[name], self.quick[name] + self.slow[name]
+            histogram = Histogram(bounds=(0.5, 1.0), counts=(quick_now, quick_now), count=all_now)
+            self.loads.histograms[name] = Latencies(at=self.fake.now(), histograms={"ttft": histogram})
+
+    def until_removed(self, requests=9):
+        """The pass in which one is drained."""
+        for _ in range(20):
+            self.serve(requests, quick=5)
+            if Action.objects.filter(op="drain").exists():
+                return Action.objects.get(op="drain")
+        raise AssertionError("nothing was taken back")
+
+    @property
+    def stored(self):
+        return LanguageModel.objects.get(pk=self.model.pk)
+
+    @property
+    def watch(self):
+        return read(self.stored.probation)
+
+    @property
+    def last(self):
+        return self.stored.last_decision
+
+
+def slow_down(fleet, passes=2, requests=9):
+    for _ in range(passes):
+        fleet.serve(requests, slow=20)
+    fleet.passes(1)
+
+
+def test_a_removal_is_watched_for_one_down_window_from_what_was_counted_then():
+    fleet = Watched()
+    drained = fleet.until_removed()
+    watch = fleet.watch
+    assert (watch.replica, watch.since, watch.floor) == (drained.replica_name, drained.created_at, 3)
+    assert watch.until == drained.created_at + timedelta(seconds=WINDOW)
+    assert set(watch.base) >= {drained.replica_name}
+    assert watch.is_open
+
+
+def test_where_the_slo_is_missed_the_replica_comes_back_and_removals_rest():
+    fleet = Watched()
+    drained = fleet.until_removed()
+    slow_down(fleet)
+    assert fleet.watch.result == "failed"
+    assert fleet.stored.removals_rest_until == fleet.watch.decided_at + timedelta(hours=24)
+    back = Action.objects.exclude(op="drain").filter(created_at__gt=drained.created_at)
+    assert set(back.values_list("op", "reason")) <= {("undrain", "below_min"), ("start", "below_min")}
+    assert back.exists()
+    fleet.passes(2)
+    assert len(fleet.names("ready")) == 3
+    problem = next(row for row in Pass.objects.latest("id").problems if row["code"] == "removals_rest")
+    assert problem["subject"] == "model:chat"
+    assert "within 500 ms TTFT, target 95 %" in problem["detail"]
+    assert "Removals rest until 2026-12-01" in problem["detail"]
+
+
+def test_a_drain_that_still_runs_is_taken_back():
+    fleet = Watched()
+    drained = fleet.until_removed()
+    fleet.fake.in_flight[drained.replica_name] = 2  # it drains until these are done
+    for _ in range(2):
+        fleet.passes(1)
+        for name in fleet.names("ready", "draining"):
+            slow = Histogram(bounds=(0.5, 1.0), counts=(0, 0), count=10_000)
+            fleet.loads.histograms[name] = Latencies(at=fleet.fake.now(), histograms={"ttft": slow})
+    fleet.passes(1)
+    assert Action.objects.filter(op="undrain", replica_name=drained.replica_name, reason="below_min").exists()
+    assert not Action.objects.filter(op="start", created_at__gt=drained.created_at).exists()
+
+
+def test_while_removals_rest_nothing_is_taken_back_by_load_and_then_it_is():
+    fleet = Watched()
+    fleet.until_removed()
+    slow_down(fleet)
+    fleet.passes(12)
+    assert len(fleet.names("ready")) == 3
+    assert fleet.last.reason == "at_min"
+    LanguageModel.objects.update(removals_rest_until=fleet.fake.now())
+    for _ in range(8):
+        fleet.serve(3, quick=5)
+    assert len(fleet.names("ready")) < 3
+
+
+def test_above_what_it_had_before_it_also_holds_while_removals_rest():
+    fleet = Watched()
+    fleet.until_removed()
+    slow_down(fleet)
+    fleet.serve(39, quick=1)
+    fleet.passes(3)
+    assert len(fleet.names("ready")) == 4
+    for _ in range(8):
+        fleet.serve(3, quick=1)
+    assert (len(fleet.names("ready")), fleet.last.reason) == (4, "cooldown")
+
+
+def test_a_maximum_that_was_lowered_meanwhile_holds():
+    fleet = Watched()
+    fleet.until_removed()
+    slow_down(fleet)
+    LanguageModel.objects.update(max_replicas=2)
+    fleet.passes(4)
+    assert len(fleet.names("ready")) == 2
+
+
+def test_where_the_slo_is_met_nothing_happens():
+    fleet = Watched()
+    fleet.until_removed()
+    for _ in range(6):
+        fleet.serve(9, quick=20)
+    assert (fleet.watch.result, fleet.stored.removals_rest_until) == ("held", None)
+    assert len(fleet.names("ready")) == 2
+    assert not any(row["code"] == "removals_rest" for row in Pass.objects.latest("id").problems)
+
+
+def test_engines_without_latencies_give_no_verdict():
+    fleet = Watched()
+    fleet.until_removed()
+    fleet.loads.histograms.clear()
+    fleet.passes(6)
+    assert fleet.watch.result == "unknown"
+    assert fleet.stored.removals_rest_until is None
+
+
+def test_latencies_that_cannot_be_read_end_without_a_verdict(monkeypatch):
+    fleet = Watched()
+    monkeypatch.setattr(fleet.loads, "latencies", lambda pool, replicas: None)
+    fleet.until_removed()
+    fleet.passes(6)
+    assert fleet.watch.result == "unknown"
+
+
+@pytest.mark.parametrize("mode", ["advise", "add_only"])
+def test_a_removal_that_is_only_advice_is_not_watched(mode):
+    fleet = Watched()
+    LanguageModel.objects.update(mode=mode)
+    for _ in range(10):
+        fleet.serve(9, quick=5)
+    assert fleet.last.outcome == "remove"
+    assert fleet.watch is None
+
+
+def test_what_goes_above_the_maximum_is_not_watched():
+    fleet = Watched()
+    LanguageModel.objects.update(max_replicas=2)
+    fleet.passes(2)
+    assert Action.objects.filter(op="drain", reason="above_max").exists()
+    assert fleet.watch is None
+
+
+def test_only_a_model_on_probation_has_its_latencies_read():
+    fleet = Watched()
+    asked = []
+    fleet.loads.latencies = lambda pool, replicas: asked.append(set(replicas)) or {}
+    fleet.passes(2)
+    assert asked == []
+    fleet.until_removed()
+    assert len(asked) == 1
+    fleet.passes(1)
+    assert len(asked) == 2
+
+
+def test_no_query_is_asked_for_a_watch_that_is_over():
+    from capacity.tests.test_reconcile import queries_of_a_pass
+
+    fleet = Watched()
+    fleet.until_removed()
+    slow_down(fleet)
+    fleet.passes(3)
+    # as of any quiet pass; two of them open and close the transaction
+    assert queries_of_a_pass(fleet) <= 12 + 2
+
+
+# --- people see it and may end it ---------------------------------------------------------------------------------
+@pytest.fixture
+def rested(monkeypatch):
+    """A model whose removals rest, by the clock of now."""
+    from datetime import UTC, datetime
+
+    from capacity import mode_facts
+
+    monkeypatch.setattr("capacity.tests.fleet.START", datetime.now(UTC) - timedelta(minutes=5))
+    fleet = Watched()
+    fleet.until_removed()
+    slow_down(fleet)
+    monkeypatch.setattr(mode_facts, "deps", lambda: fleet.deps)
+    return fleet
+
+
+def test_pages_say_that_removals_rest_and_why(rested, client):
+    client.force_login(make_person("olga", is_operator=True))
+    page = client.get(reverse("model", args=["chat"])).content.decode()
+    assert "Removals rest" in page
+    assert "within 500 ms TTFT, target 95 %" in page
+    assert "end the rest →" in page
+    assert "removals rest" in client.get("/").content.decode()
+    assert "It keeps at least <b>3</b> replicas" in client.get("/models/chat/mode/").content.decode()
+
+
+def test_the_page_ends_it_with_a_reason(rested, client):
+    client.force_login(make_person("olga", is_operator=True))
+    url = reverse("model_end_rest", args=["chat"])
+    refused = client.post(url, {"reason": " "})
+    assert refused.status_code == 400
+    assert "Say why removals may go on." in refused.content.decode()
+    assert rested.stored.removals_rest_until is not None
+    assert "Removals of chat may go on." in client.post(url, {"reason": "a slow disk"}, follow=True).content.decode()
+    assert rested.stored.removals_rest_until is None
+    assert rested.stored.history.first().history_change_reason == "a slow disk"
+    assert client.post(url, {"reason": "again"}).status_code == 400
+    assert client.get(url).status_code == 404
+
+
+def test_once_it_is_ended_removals_go_on(rested):
+    end_rest(rested.stored, actor=User.objects.create(username="alice"), reason="why", now=rested.fake.now())
+    for _ in range(8):
+        rested.serve(3, quick=5)
+    assert len(rested.names("ready")) < 3
+
+
+def test_others_than_operators_do_not_end_it(rested, client):
+    scope = make_scope("acme")
+    LanguageModel.objects.update(scope=scope)
+    url, api = reverse("model_end_rest", args=["chat"]), "/api/v1/models/chat/end_rest"
+    client.force_login(make_person("vera", scope))
+    assert "end the rest" not in client.get(reverse("model", args=["chat"])).content.decode()
+    assert client.post(url, {"reason": "x"}).status_code == 403
+    client.force_login(make_person("sam", make_scope("other")))
+    assert client.post(url, {"reason": "x"}).status_code == 404
+    assert member("v2", scope).post(api, {"reason": "x"}, format="json").status_code == 403
+    assert person("s2").post(api, {"reason": "x"}, format="json").status_code == 404
+    assert rested.stored.removals_rest_until is not None
+
+
+def test_the_api_shows_and_ends_it(rested):
+    olga = person("olga", is_operator=True)
+    shown = olga.get("/api/v1/models/chat").json()
+    assert shown["removals_rest_until"].endswith("Z")
+    assert shown["probation"]["result"] == "failed"
+    assert shown["probation"]["attained"][0]["target_percent"] == 95
+    assert "base" not in shown["probation"]
+    assert olga.post("/api/v1/models/chat/end_rest", {}, format="json").status_code == 400
+    done = olga.post("/api/v1/models/chat/end_rest", {"reason": "why"}, format="json")
+    assert done.json() == {"model": "chat", "removals_rest_until": None}
+    refused = olga.post("/api/v1/models/chat/end_rest", {"reason": "why"}, format="json")
+    assert (refused.status_code, "No removals of chat rest." in refused.content.decode()) == (400, True)
+
+
+def test_the_command_ends_it(rested):
+    out = StringIO()
+    with pytest.raises(CommandError, match="Say why"):
+        call_command("end_rest", "chat", stdout=out)
+    call_command("end_rest", "chat", "--reason", "why", stdout=out)
+    assert out.getvalue() == "Removals of chat may go on.\n"
+    with pytest.raises(CommandError, match=r"No removals of chat rest\."):
+        call_command("end_rest", "chat", "--reason", "why", stdout=out)
+    with pytest.raises(CommandError, match="There is no model"):
+        call_command("end_rest", "nobody", "--reason", "why", stdout=out)
+
+
+def test_nothing_rests_nothing_to_end():
+    fleet = Fleet()
+    with pytest.raises(ValidationError):
+        end_rest(fleet.model, actor=None, reason="why", now=fleet.fake.now())
+
+
+def test_it_is_a_metric(rested):
+    def value(now):
+        families = {family.name: family for family in FleetCollector(now, 15).collect()}
+        return [sample.value for sample in families["llmgw_removals_rest"].samples]
+
+    now = rested.lease.last_pass_at
+    assert value(now) == [1]
+    LanguageModel.objects.update(removals_rest_until=now)
+    assert value(now) == [0]
+
+
+def test_a_stored_watch_that_is_none_breaks_no_pass():
+    fleet = Watched()
+    LanguageModel.objects.update(probation={"since": 5}, removals_rest_until=fleet.fake.now() + timedelta(hours=1))
+    reports = fleet.passes(2)
+    assert [report.outcome for report in reports] == ["done", "done"]
+    assert any(row["code"] == "removals_rest" for row in Pass.objects.latest("id").problems)
+    assert Decision.objects.exists()

@@ -1,0 +1,117 @@
+"""The watch over removals around a pass: judged while the snapshot is built, begun and written with the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from . import bulk
+from .domain.probation import REST, WATCHED, Histograms, Watch, document, judged, read, renewed, sentence
+from .domain.types import Model, Plan
+from .models import Action, LanguageModel
+from .observe import Observed
+from .ports import Latencies, MetricSource
+from .rows import ModelRow, Problem, Rows
+from .wiring import Deps
+
+if TYPE_CHECKING:
+    from .record import Turn
+    from .snapshot import Built
+
+
+def look(source: MetricSource, pool: str, rows: Rows, observed: Observed | None, now: datetime) -> dict[str, Watch]:
+    """Model → its watch after another look, for those that are watched now. Redis is asked only where there is one."""
+    found = {row.name: watch for row in rows.models.values() if (watch := read(row.probation)) is not None and watch.is_open}
+    if not found or observed is None:
+        return {}
+    names = {present.name for present in observed.present if present.model in found}
+    latencies = source.latencies(pool, names.union(*(watch.base for watch in found.values())))
+    owners = {present.name: present.model for present in observed.present}
+    return {
+        model: judged(watch, rows.models[model].targets, _of(model, watch, latencies, owners), now)
+        for model, watch in found.items()
+    }
+
+
+def _of(
+    model: str, watch: Watch, latencies: Mapping[str, Latencies] | None, owners: Mapping[str, str]
+) -> dict[str, Histograms] | None:
+    """Those of the model's replicas, the ones that went since among them."""
+    if latencies is None:
+        return None
+    mine = {name: found.histograms for name, found in latencies.items()}
+    return {name: found for name, found in mine.items() if name in watch.base or owners.get(name) == model}
+
+
+def resting(model: Model, row: ModelRow, watch: Watch | None, now: datetime, problems: list[Problem]) -> Model:
+    """While removals rest the model keeps what it had before the one that was taken back, and nothing of it is a saving."""
+    watch = watch or read(row.probation)
+    until = rests_until(row.removals_rest_until, watch, now)
+    if until is None:
+        return model
+    problems.append({"code": "removals_rest", "subject": f"model:{row.name}", "detail": rest_sentence(watch, until)})
+    floor = watch.floor if watch else 0
+    most = floor if model.max_replicas is None else model.max_replicas
+    return replace(model, min_replicas=max(model.min_replicas, min(floor, most)), demand_seconds=0)
+
+
+def rest_sentence(watch: Watch | None, until: datetime) -> str:
+    return f"{sentence(watch) if watch else ''} Removals rest until {until:%Y-%m-%d %H:%M} UTC.".strip()
+
+
+def rests_until(stored: datetime | None, watch: Watch | None, now: datetime) -> datetime | None:
+    """Until when removals rest, None where they do not; a verdict of this very pass is not stored yet."""
+    if watch is not None and watch.decided_at == now and watch.result == "failed":
+        return now + REST
+    return stored if stored is not None and now < stored else None
+
+
+def with_bases(deps: Deps, pool: str, built: Built, plan: Plan) -> Built:
+    """What the engines had counted before the removals of this plan, for the watches that begin with them."""
+    models = {action.model for action in plan.actions if action.reason in WATCHED and action.op == "drain" and not action.advice}
+    if not models or built.observed is None:
+        return built
+    names = {present.name for present in built.observed.present if present.model in models}
+    latencies = deps.loads.latencies(pool, names) or {}
+    oldest = built.snapshot.at - timedelta(seconds=built.snapshot.settings.stale_after_seconds)
+    fresh = {name: found.histograms for name, found in latencies.items() if found.at >= oldest}
+    return replace(built, bases={name: fresh.get(name, {}) for name in names})
+
+
+def write_watches(turn: Turn, built: Built, plan: Plan, actions: Iterable[Action]) -> None:
+    """The watches that were looked at or begin with an action that is done now. Where there is none nothing is asked."""
+    changed = dict(built.watches)
+    changed.update(_begun(turn, built, plan, actions))
+    rows = []
+    for name, watch in changed.items():
+        row = built.rows.models[name]
+        until = rests_until(row.removals_rest_until, watch, turn.now)
+        rows.append(LanguageModel(pk=row.id, probation=document(watch), removals_rest_until=until))
+    bulk.update(rows, ["probation", "removals_rest_until"])
+
+
+def _begun(turn: Turn, built: Built, plan: Plan, actions: Iterable[Action]) -> dict[str, Watch]:
+    rows = {row.id: row for row in built.rows.models.values()}
+    wanted = {decision.model: decision.wanted for decision in plan.decisions}
+    ready = {replica.name for replica in built.snapshot.replicas or () if replica.state == "ready"}
+    owner = {present.name: present.model for present in built.observed.present} if built.observed else {}
+    begun = {}
+    for action in actions:
+        if action.state != Action.State.PENDING or action.reason not in WATCHED or action.replica_name not in ready:
+            continue
+        row = rows[action.model_id]
+        if rests_until(row.removals_rest_until, built.watches.get(row.name), turn.now):
+            continue  # the verdict that they rest on stands until then
+        base = {name: found for name, found in built.bases.items() if owner.get(name) == row.name}
+        watch = _watch(turn, built, row, action, (wanted[row.name] or 0) + 1, base)
+        begun[row.name] = renewed(watch, built.watches.get(row.name))
+    return begun
+
+
+def _watch(turn: Turn, built: Built, row: ModelRow, action: Action, floor: int, base: Mapping[str, Histograms]) -> Watch:
+    own = row.down_window_seconds
+    seconds = built.snapshot.settings.down_window_seconds if own is None else own
+    until = turn.now + timedelta(seconds=min(seconds, 10**8))
+    return Watch(replica=action.replica_name, since=turn.now, until=until, floor=floor, base=base)
