@@ -16,10 +16,16 @@ OPEN = (Action.State.PENDING, Action.State.SENT)
 
 def act(driver: FleetDriver, turn: Turn, built: Built, actions: Iterable[Action]) -> int:
     """How many orders were accepted. A failure is written to its action and stops no other."""
-    orders = [*asked_again(turn, built), *new_orders(turn, built, actions)]
+    orders = [order for order in (*asked_again(turn, built), *new_orders(turn, built, actions)) if is_ours(built, order.replica)]
     outcomes = {order.replica: (order, driver.apply(order)) for order in orders}
     write_outcomes(outcomes, turn.now)
     return sum(1 for _, outcome in outcomes.values() if outcome.kind == "accepted")
+
+
+def is_ours(built: Built, replica: str) -> bool:
+    """What a person registered is never ordered about, whatever stands in its row: somebody else runs it."""
+    row = built.rows.replicas.get(replica)
+    return row is None or not row.is_registered
 
 
 def asked_again(turn: Turn, built: Built) -> list[Order]:

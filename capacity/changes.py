@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,7 @@ def resolve_gone(gone: Sequence[Gone], now: datetime) -> None:
 
 def write_present(built: Built, turn: Turn) -> set[str]:
     assert built.observed is not None
-    adopted, changed, confirmed = [], [], []
+    adopted, changed, watched, confirmed = [], [], [], []
     touched = set()
     for present in built.observed.present:
         row = built.rows.replicas.get(present.name)
@@ -68,15 +68,23 @@ def write_present(built: Built, turn: Turn) -> set[str]:
             continue
         if not differs(row, present):
             continue
-        changed.append(updated(row, present, turn.now))
+        (watched if row.is_registered else changed).append(updated(row, present, turn.now))
         if row.intent and not present.intent:
             confirmed.append((row.name, row.intent))
         if present.state == "ready" and row.state != "ready":
             touched.add(row.model)
     bulk.update(changed, ["state", "since", "url", "devices", "intent", "ready_at", "seen_at"])
+    write_registered(watched)
     adopt(built, adopted, turn)
     resolve_seen(confirmed, turn.now)
     return touched
+
+
+def write_registered(watched: Iterable[Replica]) -> None:
+    """Whoever forgets an engine while a pass is made has the last word. Few change in one pass: they answer, or they do not."""
+    for row in watched:
+        values = {"state": row.state, "since": row.since, "ready_at": row.ready_at, "seen_at": row.seen_at, "intent": ""}
+        Replica.objects.filter(pk=row.pk, gone_at__isnull=True).update(**values)
 
 
 def resolve_seen(confirmed: list[tuple[str, str]], now: datetime) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Literal
 
 from .ports import NodeReport, ReplicaReport
+from .registered import Registered, standing, with_own_units
 from .sights import KnownNode, NodeSight, Patience, node_problem, sight, without_units
 
 Intent = Literal["", "start", "undrain", "drain", "cancel"]
@@ -75,12 +77,15 @@ def observe(
     profiles: Iterable[tuple[str, str]],
     patience: Patience,
     now: datetime,
+    registered: Mapping[str, Registered] = MappingProxyType({}),
 ) -> Observed:
     """Merges rows and reports. `profiles`: the (model, profile) pairs that exist; a reported replica of another one
-    is left alone, and its units are taken off what its node offers."""
+    is left alone, and its units are taken off what its node offers. `registered`: of the rows in `known` those that no host
+    reports, with what asking them told."""
     exists = set(profiles)
     by_node = {report.node: report for report in reports}
     sights = {node.name: sight(node, by_node.get(node.name), patience, now) for node in nodes}
+    sights = with_own_units(sights, (found.row for found in registered.values()), by_node) if registered else sights
     reported = {replica.name: (replica, report) for report in reports if report.node in sights for replica in report.replicas}
     by_name = {row.name: row for row in known}
     present: list[Present] = []
@@ -88,8 +93,11 @@ def observe(
     problems = [problem for node in sights.values() if (problem := node_problem(node, now))]
     for name, (replica, report) in reported.items():
         place_reported(name, replica, report, by_name.get(name), exists, sights, present, gone, problems)
+    urls = {replica.url: name for name, (replica, _) in reported.items() if replica.url}
     for row in known:
-        if row.name not in reported:
+        if row.name in registered and row.name not in reported:
+            place_registered(row, registered[row.name], urls, sights, patience, now, present, problems)
+        elif row.name not in reported:
             place_unreported(row, by_node, sights, patience, now, present, gone)
     return Observed(nodes=sights, present=tuple(present), gone=tuple(gone), problems=tuple(problems))
 
@@ -184,6 +192,31 @@ def place_unreported(
         present.append(unreported(row, is_silent=silent))
     else:
         gone.append(missing(row))
+
+
+def place_registered(
+    row: Known,
+    found: Registered,
+    urls: Mapping[str, str],
+    sights: Mapping[str, NodeSight],
+    patience: Patience,
+    now: datetime,
+    present: list[Present],
+    problems: list[Mapping[str, str]],
+) -> None:
+    """A row that no host of ours reports, as reading it told. On a silent host it stays what it was, on a lost one it is left
+    out, as others are; at an address where a host runs one of ours it would be counted twice."""
+    hosts = [sights[name] for name in row.nodes if name in sights]
+    if any(host.is_lost for host in hosts):
+        return
+    if row.url in urls:
+        detail = f"is registered at an address where {urls[row.url]} runs, which its host started; it is not counted: forget it"
+        problems.append({"code": "invalid_row", "subject": f"replica:{row.name}", "detail": detail})
+        return
+    silent = any(not host.is_ready for host in hosts)
+    answer = None if silent else found.answer
+    state, since = standing(found.row, answer, patience.stale_after_seconds, now)
+    present.append(replace(unreported(row, is_silent=silent), state=state, since=since, intent="", reported=True))
 
 
 def missing(row: Known) -> Gone:

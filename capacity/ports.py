@@ -154,3 +154,18 @@ class MetricSource(Protocol):
     def latencies(self, pool: str, replicas: Collection[str]) -> Mapping[str, Latencies] | None:
         """Of those replicas, name → newest latencies, however old within the hour; those without any are absent; None where
         the store cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Whether an engine answers that no host of ours watches. `answered_at`: the last time that it did; `failed_since`: the
+    first time since then that it did not (None: it does), and `reason` why, in a sentence without secrets."""
+
+    answered_at: datetime | None = None
+    failed_since: datetime | None = None
+    reason: str = ""
+
+
+class AnswerSource(Protocol):
+    def answers(self, pool: str) -> Mapping[str, Answer] | None:
+        """Registered engine → what asking it told; those never asked are absent; None where the store cannot be read."""

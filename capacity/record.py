@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from .domain.types import Action as PlannedAction
 from .domain.types import Decision as PlannedDecision
 from .domain.types import Plan
 from .models import Action, Decision, LanguageModel, Lease, Pass, Replica
+from .replica_names import new_name
 from .rows import DecisionRow, ModelRow
 from .sample_rows import write_samples
 from .snapshot import Built
@@ -168,7 +168,7 @@ def write_actions(turn: Turn, built: Built, plan: Plan, decisions: Mapping[str, 
         if planned.advice and decisions[planned.model] == last[planned.model]:
             continue
         row = built.rows.models[planned.model]
-        name = planned.replica or new_name(planned)
+        name = planned.replica or new_name(planned.model)
         actions.append(new_action(turn, row, planned, name, decisions[planned.model]))
         if planned.op == "start" and not planned.advice:
             starts.append(new_replica(turn, built, planned, name))
@@ -194,14 +194,6 @@ def write_withheld(turn: Turn, built: Built, held: Held, decisions: Mapping[str,
             action.state, action.message = Action.State.WITHHELD, found.why
             actions.append(action)
     bulk.insert(actions)
-
-
-def new_name(planned: PlannedAction) -> str:
-    """Unique by chance, and readable: the model's name in plain letters."""
-    plain = (
-        "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in planned.model).strip("-.")[:60] or "replica"
-    )
-    return f"{plain.lower()}-{secrets.token_hex(4)}"
 
 
 def new_action(turn: Turn, row: ModelRow, planned: PlannedAction, name: str, decision: int) -> Action:

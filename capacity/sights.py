@@ -43,11 +43,12 @@ class NodeSight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a host may be silent, and how long an unseen start is asked for again."""
+    """How long a host may be silent, an unseen start is asked for again, and a registered engine may fail to answer."""
 
     node_silent_seconds: int
     node_lost_seconds: int
     forget_start_seconds: int = 120
+    stale_after_seconds: int = 45
 
     @property
     def silent(self) -> timedelta:

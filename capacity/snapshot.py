@@ -23,8 +23,10 @@ from .last_good_views import Measurements, Policies
 from .models import Lease
 from .observe import Known, Observed, Present, observe
 from .ports import NodeReport, Sample
+from .registered import Registered
 from .rows import ModelRow, Problem, ProfileRow, ReplicaRow, Rows
-from .sights import KnownNode
+from .rows.registered import registered
+from .sights import KnownNode, Patience
 from .sources.gateway import Combined, combine
 from .wiring import Deps, deps
 
@@ -65,7 +67,10 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
     problems: list[Problem] = [*waits.problems, *rows.problems]
     own = row_module.domain_settings(settings, problems)
     loads = combine(pushed.pushes, sampled or {}, now, own.stale_after_seconds, kept_arrivals=pushed.arrivals) if pushed else None
-    observed = None if reports is None else observed_fleet(rows, reports, row_module.patience(settings), now)
+    observed = None
+    if reports is not None:
+        watched = registered(rows, deps.answers, pool.name)
+        observed = observed_fleet(rows, reports, watched, row_module.patience(settings), now)
     problems.extend(observed.problems if observed else ())
     # what an older state asked for says nothing of what fails now
     rested = () if waits.problems else rests(failures(rows, observed), rows, now)
@@ -123,9 +128,11 @@ def skipped(measurements: Measurements | None) -> tuple[Problem, ...]:
     return tuple({"code": "invalid_row", "subject": f"measurement:{where}", "detail": why} for where, why in found)
 
 
-def observed_fleet(rows: Rows, reports: Sequence[NodeReport], patience: Any, now: datetime) -> Observed:
+def observed_fleet(
+    rows: Rows, reports: Sequence[NodeReport], watched: Mapping[str, Registered], patience: Patience, now: datetime
+) -> Observed:
     nodes: list[KnownNode] = [node.known for node in rows.nodes.values()]
-    return observe([known(row) for row in rows.replicas.values()], nodes, reports, rows.profiles, patience, now)
+    return observe([known(row) for row in rows.replicas.values()], nodes, reports, rows.profiles, patience, now, watched)
 
 
 def known(row: ReplicaRow) -> Known:
@@ -269,10 +276,15 @@ def replica(present: Present, row: ReplicaRow | None, sample: Sample | None) -> 
         since=present.since,
         in_flight=in_flight,
         sampled_at=sample.sampled_at if sample and present.intent != "cancel" else None,
-        removable=row.removable if row else True,
+        removable=may_go(present, row),
         drained_for=(row.drained_for or None) if row else None,
         drain_reason=(row.drain_reason or None) if row else None,
     )
+
+
+def may_go(present: Present, row: ReplicaRow | None) -> bool:
+    """Never what somebody else started, and nothing on a host that is silent: an order would find it in another state."""
+    return not present.is_silent and (row is None or (row.removable and not row.is_registered))
 
 
 def failures(rows: Rows, observed: Observed | None) -> Iterator[Failure]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from celery import shared_task
 from django.conf import settings
 
-from . import fleet_scrape, rollup
+from . import endpoint_watch, fleet_scrape, rollup
 from .models import Lease
 from .reconcile import pools, run_pass
 from .store import beat_key, redis_client
@@ -36,6 +36,11 @@ def scrape_all() -> None:
 @shared_task
 def scrape_shard(pool: str, endpoints: list[tuple[str, str]]) -> None:
     fleet_scrape.scrape_into_store(pool, endpoints, datetime.now(UTC))
+
+
+@shared_task
+def scrape_registered() -> None:
+    endpoint_watch.watch_into_store(redis_client(), datetime.now(UTC))
 
 
 @shared_task

@@ -16,7 +16,8 @@ from quotas.domain.last_good import LastGood
 
 from .drivers.process import ProcessDriver
 from .last_good_views import Measurements, Policies, views
-from .ports import FleetDriver, MetricSource
+from .ports import AnswerSource, FleetDriver, MetricSource
+from .sources.answer_store import AnswerStore
 from .sources.push_store import PushStore
 from .sources.store import LoadStore
 from .store import redis_client
@@ -29,6 +30,7 @@ class Deps:
 
     driver: FleetDriver
     loads: MetricSource
+    answers: AnswerSource
     pushes: PushStore
     policies: LastGood[Policies]
     measurements: LastGood[Measurements]
@@ -47,6 +49,7 @@ def make_deps(redis: Redis, **overrides: Any) -> Deps:
     values: dict[str, Any] = {
         "driver": ProcessDriver(redis=redis, send=send),
         "loads": LoadStore(redis),
+        "answers": AnswerStore(redis),
         "pushes": PushStore(redis),
         "policies": policies,
         "measurements": measurements,

@@ -217,6 +217,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": SCRAPE_SECONDS,
         "options": {"expires": SCRAPE_SECONDS},
     },
+    "registered": {
+        "task": "capacity.tasks.scrape_registered",
+        "schedule": SCRAPE_SECONDS,
+        "options": {"expires": SCRAPE_SECONDS},
+    },
     "heartbeat": {"task": "capacity.tasks.beat_heartbeat", "schedule": 10, "options": {"expires": 10}},
     "rollup": {"task": "capacity.tasks.rollup", "schedule": 300, "options": {"expires": 300}},
     "prune": {"task": "capacity.tasks.prune", "schedule": 3600, "options": {"expires": 3600}},

@@ -22,9 +22,12 @@ def endpoints_document(models: QuerySet[LanguageModel]) -> dict[str, Any]:
     }
     weights, smallest = _weights(models)
     ready = Replica.objects.filter(model__in=models, state=Replica.State.READY, gone_at=None).exclude(url="").order_by("name")
+    rows = list(ready.values_list("name", "model_id", "profile_id", "url", "is_registered"))
+    ours = {url for _, _, _, url, is_registered in rows if not is_registered}
     endpoints = [
         {"replica": replica, "model": names[model]["name"], "url": url, "weight": weights.get(profile, smallest.get(model, 1))}
-        for replica, model, profile, url in ready.values_list("name", "model_id", "profile_id", "url")
+        for replica, model, profile, url, is_registered in rows
+        if not (is_registered and url in ours)  # registered at an address where one of ours has come up since
         if model in names  # a model that was made in between is in the next answer
         if text_fault(url, allowed_networks()) is None  # a gateway is never sent where a cloud hands out credentials
     ]

@@ -55,7 +55,7 @@ class ReplicaSerializer(RecordSerializer):
         model = Replica
         fields = (
             *("name", "pool", "model", "profile", "nodes", "units", "state", "since", "url", "devices", "removable"),
-            *("drained_for", "drain_reason", "created_at", "ready_at", "gone_at", "seen_at", "message"),
+            *("is_registered", "drained_for", "drain_reason", "created_at", "ready_at", "gone_at", "seen_at", "message"),
         )
 
     def to_representation(self, instance: Replica) -> dict[str, Any]:

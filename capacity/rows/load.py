@@ -204,4 +204,8 @@ def domain_settings(settings: PoolSettings, problems: list[Problem]) -> Settings
 
 
 def patience(settings: PoolSettings) -> Patience:
-    return Patience(node_silent_seconds=settings.node_silent_seconds, node_lost_seconds=settings.node_lost_seconds)
+    return Patience(
+        node_silent_seconds=settings.node_silent_seconds,
+        node_lost_seconds=settings.node_lost_seconds,
+        stale_after_seconds=settings.stale_after_seconds,
+    )

@@ -8,8 +8,9 @@ from ..models import Replica
 from .texts import Json, columns, instant
 from .types import ProfileRow, ReplicaRow
 
-AS_TEXT = ("nodes", "since", "intent_at", "ready_at", "seen_at")
-FIELDS = ("id", "name", "profile_id", "state", "url", "removable", "drained_for", "drain_reason", "intent", *AS_TEXT)
+AS_TEXT = ("nodes", "devices", "since", "intent_at", "ready_at", "seen_at")
+PLAIN = ("id", "name", "profile_id", "state", "url", "removable", "is_registered", "drained_for", "drain_reason", "intent")
+FIELDS = (*PLAIN, *AS_TEXT)
 
 
 def load_replicas(pool_id: int, profiles: Mapping[tuple[str, str], ProfileRow]) -> dict[str, ReplicaRow]:
@@ -19,8 +20,8 @@ def load_replicas(pool_id: int, profiles: Mapping[tuple[str, str], ProfileRow]) 
     present = columns(Replica.objects.filter(pool_id=pool_id, gone_at__isnull=True).order_by(), FIELDS, AS_TEXT)
     replicas = {}
     for row in present.iterator(5000):
-        id_, name, profile_id, state, url, removable, drained_for, drain_reason, intent, *written = row
-        nodes, since, intent_at, ready_at, seen_at = written
+        id_, name, profile_id, state, url, removable, is_registered, drained_for, drain_reason, intent, *written = row
+        nodes, devices, since, intent_at, ready_at, seen_at = written
         if profile_id not in owners:
             continue
         model, profile = owners[profile_id]
@@ -34,6 +35,8 @@ def load_replicas(pool_id: int, profiles: Mapping[tuple[str, str], ProfileRow]) 
             since=instant(since),
             url=url,
             removable=removable,
+            is_registered=is_registered,
+            devices=tuple(lists[devices]) if is_registered else (),
             drained_for=drained_for,
             drain_reason=drain_reason,
             intent=intent,

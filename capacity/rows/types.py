@@ -89,6 +89,9 @@ class ReplicaRow:
     since: datetime
     url: str
     removable: bool
+    is_registered: bool
+    devices: tuple[str, ...]
+    """Of a registered one: those of the others are in their hosts' reports."""
     drained_for: str
     drain_reason: str
     intent: str

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 
 from quotas.models import CapacityQuota, Pool, User
 from quotas.services import rows, save
 
-from ..models import Brake, LanguageModel, Lease, Node, PoolSettings
+from ..models import Brake, LanguageModel, Lease, Node, PoolSettings, Replica
+from .rules import on_node
 
 
 def pool_create(name: str, *, actor: User | None, reason: str = "", is_example: bool = False) -> Pool:
@@ -42,6 +44,15 @@ def take_quotas_along(model: LanguageModel, stored: LanguageModel | None, actor:
 def drop_quotas(model: LanguageModel, actor: User | None, reason: str) -> None:
     for quota in CapacityQuota.objects.filter(target=f"model:{model.name}"):
         rows.erase(quota, actor=actor, reason=reason)
+
+
+@rows.before_delete_of(Node)
+def give_up_what_ran_there(node: Node, actor: User | None, reason: str) -> None:
+    """A lost host is deleted with what it ran: those were replaced long ago, and nobody waits for them any more."""
+    now = timezone.now()
+    gone = {"state": Replica.State.GONE, "gone_at": now, "since": now, "intent": "", "url": ""}
+    names = [row.name for row in on_node(node)]
+    Replica.objects.filter(name__in=names).update(**gone, message=f"{node}, its host, was lost and is deleted")
 
 
 def model_wake(model: LanguageModel, *, actor: User | None, now: datetime) -> None:

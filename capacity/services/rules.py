@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from quotas.models import CapacityQuota, Pool, Scope
 from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
@@ -41,8 +43,11 @@ def keep_the_pool_of_what_runs(model: LanguageModel, stored: LanguageModel | Non
     if stored is None or model.pool_id == stored.pool_id:
         return
     running = present(model=stored).count()
+    registered = and_registered(present(model=stored))
     if running:
-        findings.refuse("pool", f"Replicas run in {stored.pool} ({running}): set max_replicas to 0 and wait until they are gone.")
+        findings.refuse(
+            "pool", f"Replicas run in {stored.pool} ({running}): set max_replicas to 0 and wait until they are gone.{registered}"
+        )
 
 
 @rule_for(Node)
@@ -51,7 +56,9 @@ def keep_the_place_of_what_runs(node: Node, stored: Node | None, findings: Findi
         return
     for field in ("name", "pool_id"):
         if getattr(node, field) != getattr(stored, field) and replicas_on(stored):
-            findings.refuse(field.removesuffix("_id"), f"Replicas run on {stored}: cordon it and wait until they have moved.")
+            registered = and_registered(on_node(stored))
+            sentence = f"Replicas run on {stored}: cordon it and wait until they have moved.{registered}"
+            findings.refuse(field.removesuffix("_id"), sentence)
 
 
 @rule_for(Node)
@@ -177,32 +184,55 @@ def refuse_with_models(scope: Scope, findings: Findings) -> None:
 
 @delete_rule_for(LanguageModel)
 def refuse_with_replicas(model: LanguageModel, findings: Findings) -> None:
-    running = present(model=model).count()
+    running, registered = present(model=model).count(), and_registered(present(model=model))
     if running:
-        findings.refuse("__all__", f"Replicas of {model} run ({running}): set max_replicas to 0 and wait until they are gone.")
+        findings.refuse(
+            "__all__", f"Replicas of {model} run ({running}): set max_replicas to 0 and wait until they are gone.{registered}"
+        )
 
 
 @delete_rule_for(Profile)
 def refuse_profile_with_replicas(profile: Profile, findings: Findings) -> None:
-    running = present(profile=profile).count()
+    running, registered = present(profile=profile).count(), and_registered(present(profile=profile))
     if running:
-        findings.refuse("__all__", f"Replicas of {profile} run ({running}): retire the profile and wait until they are gone.")
+        findings.refuse(
+            "__all__", f"Replicas of {profile} run ({running}): retire the profile and wait until they are gone.{registered}"
+        )
 
 
 @delete_rule_for(Pool)
 def refuse_pool_in_use(pool: Pool, findings: Findings) -> None:
-    running = present(pool=pool).count()
+    running, registered = present(pool=pool).count(), and_registered(present(pool=pool))
     if running:
-        findings.refuse("__all__", f"Replicas run in {pool} ({running}): set max_replicas of its models to 0 and wait.")
+        findings.refuse(
+            "__all__", f"Replicas run in {pool} ({running}): set max_replicas of its models to 0 and wait.{registered}"
+        )
 
 
 @delete_rule_for(Node)
 def refuse_node_in_use(node: Node, findings: Findings) -> None:
-    running = replicas_on(node)
-    if running:
-        findings.refuse("__all__", f"{listed(running)} run on {node}: cordon it and wait until they have moved.")
+    """Of a host that is lost nothing is waited for; what people registered there they forget themselves."""
+    found = on_node(node)
+    waited_for = [row.name for row in found if row.is_registered or not is_lost(node)]
+    if waited_for:
+        sentence = f"{listed(waited_for)} run on {node}: cordon it and wait until they have moved.{and_registered(found)}"
+        findings.refuse("__all__", sentence)
+
+
+def is_lost(node: Node) -> bool:
+    patience = timedelta(seconds=node.pool.settings.node_lost_seconds)
+    return node.reported_at is not None and timezone.now() - node.reported_at >= patience
 
 
 def replicas_on(node: Node) -> list[str]:
-    rows = present(pool_id=node.pool_id).values_list("name", "nodes")
-    return [name for name, nodes in rows if node.name in nodes]
+    return [row.name for row in on_node(node)]
+
+
+def on_node(node: Node) -> list[Replica]:
+    return [row for row in present(pool_id=node.pool_id).only("name", "nodes", "is_registered") if node.name in row.nodes]
+
+
+def and_registered(found: Iterable[Replica]) -> str:
+    """What else is to be done where some of them are never stopped from here."""
+    names = [row.name for row in found if row.is_registered]
+    return f" Forget what was registered and runs on by itself ({listed(names)}): endpoint_remove." if names else ""

@@ -99,7 +99,7 @@ class _Reader:
                 async with asyncio.timeout(self._limits.seconds_each):
                     text = await self._get(metrics_url(target.url))
             except Exception as error:
-                return Skipped(_sentence(error, self._limits))
+                return Skipped(why_unreadable(error, self._limits))
         return self._sample(text)
 
     async def _get(self, url: str) -> str:
@@ -161,7 +161,7 @@ def _outcome(task: asyncio.Task[Sample | Skipped], limits: Limits) -> Sample | S
     return Skipped(f"Not read: all readings together may take {limits.seconds_in_all:g} s.")
 
 
-def _sentence(error: Exception, limits: Limits) -> str:
+def why_unreadable(error: Exception, limits: Limits) -> str:
     """What went wrong, in words of ours: an exception's own text may carry a URL with its secrets."""
     if isinstance(error, _Unreadable):
         return str(error)

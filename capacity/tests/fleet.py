@@ -9,7 +9,7 @@ from typing import Any
 from capacity.drivers.fake import FakeFleet
 from capacity.last_good_views import Measurements, load_measurements, load_policies
 from capacity.models import Lease
-from capacity.ports import Latencies, Sample
+from capacity.ports import Answer, Latencies, Sample
 from capacity.reconcile import PassReport, pools, run_pass
 from capacity.sources.push_store import Pushed
 from capacity.tests.factories import make_measurement, make_model, make_node, make_pool, make_profile
@@ -43,6 +43,16 @@ class Loads:
         }
 
 
+class Answers:
+    """Whether registered engines answer: set by hand."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Answer] = {}
+
+    def answers(self, pool: str) -> Mapping[str, Answer]:
+        return self.found
+
+
 class Pushes:
     """What gateways said; set `pushes` and `arrivals`. `away`: Redis does not answer."""
 
@@ -67,6 +77,7 @@ class Fleet:
         self.fake = FakeFleet(now=START)
         self.fake.add_node("n1", "p", {"sim": units})
         self.loads = Loads(self.fake)
+        self.answers = Answers()
         self.pushes = Pushes()
         self.deps = self.make_deps()
 
@@ -75,6 +86,7 @@ class Fleet:
         values: dict[str, Any] = {
             "driver": self.fake,
             "loads": self.loads,
+            "answers": self.answers,
             "pushes": self.pushes,
             "policies": LastGood(load_policies),
             "measurements": LastGood[Measurements](load_measurements),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from capacity.ports import Latencies, NodeReport, Order, Outcome, ReplicaReport, Sample
+from capacity.ports import Answer, Latencies, NodeReport, Order, Outcome, ReplicaReport, Sample
 from capacity.sources.push_store import Pushed
 
 TOKENS_PER_SECOND = 300
@@ -51,6 +51,13 @@ class Gateways:
 
     def read(self, pool: str) -> Pushed:
         return Pushed(pushes=(), arrivals={})
+
+
+class Nobody:
+    """No engine is registered."""
+
+    def answers(self, pool: str) -> Mapping[str, Answer]:
+        return {}
 
 
 def running(name: str, model: str, profile: str, node: str, since: datetime) -> ReplicaReport:

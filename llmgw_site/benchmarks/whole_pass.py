@@ -18,7 +18,7 @@ from quotas.domain.last_good import LastGood
 
 from .pool_rows import DEVICE, INTERVAL, PoolRows, make_pool_rows, make_samples
 from .sizes import Sizes
-from .standins import Engines, Gateways, Hosts, running
+from .standins import Engines, Gateways, Hosts, Nobody, running
 from .timing import Figure, timed
 
 
@@ -32,6 +32,7 @@ class Fleet:
         self._deps = Deps(
             driver=self._hosts,
             loads=Engines(self._hosts, [replica.name for replica in rows.replicas]),
+            answers=Nobody(),
             pushes=Gateways(),  # type: ignore[arg-type]
             policies=LastGood(load_policies),
             measurements=LastGood(load_measurements),

@@ -1,0 +1,52 @@
+"""`manage.py endpoint_add URL --model M --profile P --node N`: registers an engine that runs already."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from capacity import services
+from capacity.models import LanguageModel, Profile, Replica
+from quotas.forms import sentences
+
+
+class Command(BaseCommand):
+    help = "Registers a running engine: seen, counted, charted and routed to; never stopped from here."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("url", help="Where it serves, such as http://10.0.0.7:8000/v1.")
+        parser.add_argument("--model", required=True, help="The model that it serves.")
+        parser.add_argument("--profile", required=True, help="The model's profile that says what it takes.")
+        parser.add_argument("--node", required=True, action="append", dest="nodes", help="Its host; once for each of several.")
+        parser.add_argument("--devices", default="", help="Its devices' ids, with commas between, as the host names them.")
+        parser.add_argument("--name", default="", help="Its name here; made from the model's where none is given.")
+        parser.add_argument("--reason", required=True, help="Why; kept in the history.")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="Print an object: name, state, warnings.")
+
+    def handle(self, *, url: str, model: str, profile: str, as_json: bool, reason: str, **given: Any) -> None:
+        try:
+            devices = [device.strip() for device in given["devices"].split(",") if device.strip()]
+            engine = Replica(url=url, nodes=given["nodes"], devices=devices, name=given["name"])
+            engine.model, engine.profile = found(model, profile)
+            warnings = services.endpoint_add(engine, actor=None, reason=reason)
+        except ValidationError as error:
+            raise CommandError(" ".join(sentences(error))) from error
+        if as_json:
+            self.stdout.write(json.dumps({"name": engine.name, "state": engine.state, "warnings": warnings}, ensure_ascii=False))
+            return
+        self.stdout.write(f"{engine.name} is registered and {engine.state}.")
+        for warning in warnings:
+            self.stderr.write(warning)
+
+
+def found(model: str, profile: str) -> tuple[LanguageModel, Profile]:
+    row = LanguageModel.objects.select_related("pool").filter(name=model).first()
+    if row is None:
+        raise ValidationError({"model": f"There is no model “{model}”."})
+    of_model = Profile.objects.filter(model=row, name=profile).first()
+    if of_model is None:
+        raise ValidationError({"profile": f"{row} has no profile “{profile}”."})
+    return row, of_model
