@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from .domain.backoff import CLEARED_AFTER, Failure, after, rest
+from .domain.types import Backoff as Resting
 from .models import Backoff
 from .observe import Observed
 from .rows import BackoffRow, Rows
@@ -24,6 +25,17 @@ class Rest:
     message: str
 
 
+def failures(rows: Rows, observed: Observed | None) -> Iterator[Failure]:
+    """What ended by itself, told by the hosts in this pass."""
+    for ended in observed.gone if observed else ():
+        row = rows.replicas[ended.name]
+        if ended.failed_start or ended.exited:
+            for node in row.nodes:
+                yield Failure(
+                    model=row.model, profile=row.profile, node=node, message=ended.message, failed_start=ended.failed_start
+                )
+
+
 def rests(failures: Iterable[Failure], rows: Rows, now: datetime) -> tuple[Rest, ...]:
     """What has to rest now, and until when: known before the plan is made, so that nothing is started into a failure.
 
@@ -35,6 +47,16 @@ def rests(failures: Iterable[Failure], rows: Rows, now: datetime) -> tuple[Rest,
         if profile and failure.node in rows.nodes:
             by_place.setdefault((profile.id, failure.node), []).append(failure)
     return tuple(_rest(place, found, held.get(place), now) for place, found in sorted(by_place.items()))
+
+
+def backoffs(rows: Rows, rested: Sequence[Rest]) -> tuple[Resting, ...]:
+    """Those on record, and in their place those that this pass's failures began."""
+    names = {row.id: key for key, row in rows.profiles.items()}
+    until = {(row.profile_id, row.node): row.until for row in rows.backoffs if row.profile_id in names}
+    until.update({(found.profile_id, found.node): found.until for found in rested})
+    return tuple(
+        Resting(model=names[profile][0], profile=names[profile][1], node=node, until=at) for (profile, node), at in until.items()
+    )
 
 
 def _rest(place: tuple[int, str], found: Sequence[Failure], row: BackoffRow | None, now: datetime) -> Rest:

@@ -19,7 +19,8 @@ from .domain.backoff import Failure
 from .domain.types import Action as PlannedAction
 from .domain.types import Decision as PlannedDecision
 from .domain.types import Plan
-from .models import Action, Decision, LanguageModel, Lease, Pass, Replica
+from .models import Action, Decision, Lease, Pass, Replica
+from .record_models import write_models
 from .replica_names import new_name
 from .rows import DecisionRow, ModelRow
 from .sample_rows import write_samples
@@ -251,33 +252,6 @@ def write_intents(turn: Turn, actions: Iterable[Action]) -> None:
         superseded.filter(created_at__lt=turn.now).update(
             state=Action.State.DROPPED, resolved_at=turn.now, message=f"overtaken by a {op}"
         )
-
-
-def write_models(turn: Turn, built: Built, plan: Plan, decisions: Mapping[str, int], touched: set[str]) -> None:
-    """The few fields that the next pass needs: last change, since when it is short, and its newest decision."""
-    touched = touched | {action.model for action in plan.actions if not action.advice}
-    changed = []
-    for planned in plan.decisions:
-        row = built.rows.models[planned.model]
-        values = {
-            "last_change_at": turn.now if planned.model in touched else row.last_change_at,
-            "short_since": short_since(row, planned, turn.now),
-            "last_decision_id": decisions[planned.model],
-        }
-        before = (row.last_change_at, row.short_since, row.decision.id if row.decision else None)
-        if tuple(values.values()) != before:
-            changed.append(LanguageModel(pk=row.id, **values))
-    bulk.update(changed, ["last_change_at", "short_since", "last_decision"])
-
-
-SHORT = frozenset({"no_room", "at_limit", "guarantee_reserved", "awaiting_reclaim", "policy_unavailable", "room_unknown"})
-STOPS = frozenset({"limit", "room", "guarantee_reserved", "unknown", "backoff"})
-
-
-def short_since(row: ModelRow, planned: PlannedDecision, now: datetime) -> datetime | None:
-    """First pass of an unbroken need that quota or room stopped, in whole or in part."""
-    is_short = planned.reason in SHORT or (planned.outcome == "add" and any(stop.kind in STOPS for stop in planned.limited_by))
-    return (row.short_since or now) if is_short else None
 
 
 def write_pass(turn: Turn, built: Built, plan: Plan, actions: list[Action]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -13,13 +13,13 @@ from quotas.domain.types import Quota
 
 from . import rows as row_module
 from . import watches
-from .backoff import Rest, rests
+from .backoff import Rest, backoffs, failures, rests
 from .claims import Waits, only_advised, waits_of
-from .domain.backoff import Failure
 from .domain.probation import Histograms, Watch
 from .domain.snapshot import bounds_fault, snapshot_document
-from .domain.types import UNKNOWN, Backoff, Measurement, Model, Node, Profile, Replica, Snapshot, Unknown
+from .domain.types import Measurement, Model, Node, Profile, Replica, Snapshot
 from .last_good_views import Measurements, Policies
+from .model_loads import disagreements, held_requests, last_arrival, peak, without_peaks
 from .models import Lease
 from .observe import Known, Observed, Present, observe
 from .ports import NodeReport, Sample
@@ -45,6 +45,8 @@ class Built:
     views: Mapping[str, Any]
     waits: Waits
     """Whether the pool is ours to act on; while it is not, every model of it is only advised."""
+    disagree_since: Mapping[str, datetime]
+    """Models on a replica of which gateways and engine disagree."""
     rested: tuple[Rest, ...] = ()
     """Back-offs that this pass's failures began or prolonged."""
     newcomers: tuple[NodeReport, ...] = ()
@@ -72,6 +74,9 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
         watched = registered(rows, deps.answers, pool.name)
         observed = observed_fleet(rows, reports, watched, row_module.patience(settings), now)
     problems.extend(observed.problems if observed else ())
+    disagree = disagreements(rows, observed, loads, own.down_window_seconds, now)
+    problems.extend(disagree.problems)
+    rows = without_peaks(rows, disagree.blocked)
     # what an older state asked for says nothing of what fails now
     rested = () if waits.problems else rests(failures(rows, observed), rows, now)
     policies, measurements = read_views(deps, rows, now)
@@ -106,6 +111,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
         newcomers=tuple(report for report in reports or () if report.node not in rows.nodes),
         waits=waits,
         watches=watched,
+        disagree_since=disagree.since,
     )
 
 
@@ -194,24 +200,6 @@ def in_known_scope(found: Model, names: frozenset[str], problems: list[Problem])
     return replace(found, scope=None, mode="paused" if found.mode == "paused" else "advise")
 
 
-def held_requests(row: ModelRow, loads: Combined | None) -> int | None:
-    """Held for the model under any of its names; unknown where one of them is, or where the pushes could not be read."""
-    if loads is None:
-        return None
-    held = [loads.held[name] for name in (row.name, *row.served_names) if name in loads.held]
-    return None if None in held else sum(count for count in held if count is not None)
-
-
-def last_arrival(row: ModelRow, loads: Combined | None) -> datetime | None:
-    if loads is None:
-        return None
-    return max((loads.arrivals[name] for name in (row.name, *row.served_names) if name in loads.arrivals), default=None)
-
-
-def peak(row: ModelRow) -> int | Unknown | None:
-    return UNKNOWN if row.peak_unknown else row.demand_peak
-
-
 def profile(row: ProfileRow) -> Profile:
     return Profile(
         model=row.model,
@@ -285,27 +273,6 @@ def replica(present: Present, row: ReplicaRow | None, sample: Sample | None) -> 
 def may_go(present: Present, row: ReplicaRow | None) -> bool:
     """Never what somebody else started, and nothing on a host that is silent: an order would find it in another state."""
     return not present.is_silent and (row is None or (row.removable and not row.is_registered))
-
-
-def failures(rows: Rows, observed: Observed | None) -> Iterator[Failure]:
-    """What ended by itself, told by the hosts in this pass."""
-    for ended in observed.gone if observed else ():
-        row = rows.replicas[ended.name]
-        if ended.failed_start or ended.exited:
-            for node in row.nodes:
-                yield Failure(
-                    model=row.model, profile=row.profile, node=node, message=ended.message, failed_start=ended.failed_start
-                )
-
-
-def backoffs(rows: Rows, rested: Sequence[Rest]) -> tuple[Backoff, ...]:
-    """Those on record, and in their place those that this pass's failures began."""
-    names = {row.id: key for key, row in rows.profiles.items()}
-    until = {(row.profile_id, row.node): row.until for row in rows.backoffs if row.profile_id in names}
-    until.update({(found.profile_id, found.node): found.until for found in rested})
-    return tuple(
-        Backoff(model=names[profile][0], profile=names[profile][1], node=node, until=at) for (profile, node), at in until.items()
-    )
 
 
 def live_document(pool: str, now: datetime) -> dict[str, Any]:

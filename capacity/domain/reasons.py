@@ -186,7 +186,7 @@ PROBLEMS: Final = _table(
         Word(
             code="disagree",
             title="Gateway and engine disagree",
-            sentence="Gateway and engine have reported different loads for a whole window; nothing is taken back.",
+            sentence="Gateway and engine count differently; the larger counts, and after a whole window nothing is taken back.",
         ),
         Word(
             code="other_writer",

@@ -74,6 +74,7 @@ MODEL_FIELDS = (
     "woken_at",
     "last_change_at",
     "short_since",
+    "disagree_since",
     "created_at",
     "removals_rest_until",
     "probation",

@@ -42,6 +42,7 @@ class ModelRow:
     woken_at: datetime | None
     last_change_at: datetime | None
     short_since: datetime | None
+    disagree_since: datetime | None
     created_at: datetime
     demand_peak: int | None
     peak_unknown: bool

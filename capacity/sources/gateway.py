@@ -11,15 +11,17 @@ The rules of `combine`, all of them in favour of keeping a replica where there i
   that is larger, and without an own count of the engine the load is unknown.
 - Held requests are the sum over live sources, unknown where a silent one reported the model, and absent (0) where no source that
   is remembered did.
+- Where all sources of a replica are live and the engine counts otherwise by more than 2 and more than a quarter, both disagree.
 - A last arrival is the latest that any source ever reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from capacity.domain.disagree import Disagreement, differ
 from capacity.ports import Sample
 
 FORGET_AFTER_SECONDS = 600
@@ -46,11 +48,13 @@ class Push:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
     """`loads`: replica → sample, in_flight None where it is unknown on purpose; a replica of which nothing is known is absent.
-    `held`: model → requests, None unknown, absent for 0. `arrivals`: model → last arrival."""
+    `held`: model → requests, None unknown, absent for 0. `arrivals`: model → last arrival. `disagreements`: replica → both
+    counts, where all of its gateways are heard of and its engine counts otherwise."""
 
     loads: Mapping[str, Sample]
     held: Mapping[str, int | None]
     arrivals: Mapping[str, datetime]
+    disagreements: Mapping[str, Disagreement] = field(default_factory=dict)
 
 
 def combine(
@@ -65,18 +69,23 @@ def combine(
     """Put the sources and the engines' own counts together. `kept_arrivals`: what earlier pushes said (PushStore.read)."""
     live = [push for push in pushes if _age(push.at, now) <= stale_after_seconds]
     silent = [push for push in pushes if stale_after_seconds < _age(push.at, now) <= forget_after_seconds]
+    sums, missing = _sums(live), {replica for push in silent for replica in push.replicas}
     return Combined(
-        loads=_loads(live, silent, engine_samples, now, stale_after_seconds),
+        loads=_loads(sums, missing, silent, engine_samples, now, stale_after_seconds),
         held=_held(live, silent),
         arrivals=_arrivals(pushes, kept_arrivals or {}),
+        disagreements=_disagreements(sums, missing, engine_samples, now, stale_after_seconds),
     )
 
 
 def _loads(
-    live: Sequence[Push], silent: Sequence[Push], engines: Mapping[str, Sample], now: datetime, stale_after_seconds: float
+    sums: Mapping[str, Sample],
+    missing: Set[str],
+    silent: Sequence[Push],
+    engines: Mapping[str, Sample],
+    now: datetime,
+    stale_after_seconds: float,
 ) -> dict[str, Sample]:
-    sums = _sums(live)
-    missing = {replica for push in silent for replica in push.replicas}
     loads = dict(engines)
     for replica, pushed in sums.items():
         loads[replica] = _larger(pushed, engines.get(replica), incomplete=replica in missing, now=now, stale=stale_after_seconds)
@@ -97,12 +106,29 @@ def _sums(live: Iterable[Push]) -> dict[str, Sample]:
 
 
 def _larger(pushed: Sample, engine: Sample | None, *, incomplete: bool, now: datetime, stale: float) -> Sample:
-    own = engine.in_flight if engine is not None and _age(engine.sampled_at, now) <= stale else None
+    own = _own(engine, now, stale)
     if own is None and incomplete:
         return Sample(in_flight=None, sampled_at=pushed.sampled_at, output_tokens_total=_tokens(engine))
     if own is not None and engine is not None and own >= (pushed.in_flight or 0):
         return engine
     return Sample(in_flight=pushed.in_flight, sampled_at=pushed.sampled_at, output_tokens_total=_tokens(engine))
+
+
+def _disagreements(
+    sums: Mapping[str, Sample], missing: Set[str], engines: Mapping[str, Sample], now: datetime, stale: float
+) -> dict[str, Disagreement]:
+    found = {}
+    for replica, pushed in sums.items():
+        own = _own(engines.get(replica), now, stale)
+        gateways = pushed.in_flight or 0
+        if own is not None and replica not in missing and differ(gateways, own):
+            found[replica] = Disagreement(replica=replica, gateways=gateways, engine=own)
+    return found
+
+
+def _own(engine: Sample | None, now: datetime, stale: float) -> int | None:
+    """The engine's fresh count."""
+    return engine.in_flight if engine is not None and _age(engine.sampled_at, now) <= stale else None
 
 
 def _tokens(engine: Sample | None) -> int | None:
