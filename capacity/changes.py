@@ -24,6 +24,7 @@ def write_fleet_changes(built: Built, turn: Turn) -> set[str]:
     if built.observed is None:
         return set()
     touched = write_gone(built, built.observed.gone, turn.now) | write_present(built, turn)
+    write_lost(built, built.observed.lost, turn.now)
     write_nodes(built, turn.now)
     return touched
 
@@ -39,6 +40,13 @@ def write_gone(built: Built, gone: Sequence[Gone], now: datetime) -> set[str]:
     if rows:
         resolve_gone(gone, now)
     return {built.rows.replicas[ended.name].model for ended in gone}
+
+
+def write_lost(built: Built, lost: Sequence[str], now: datetime) -> None:
+    """What is left out of the plan and replaced is no longer ready either: no gateway is sent to a lost host."""
+    rows = [built.rows.replicas[name] for name in lost]
+    unready = [Replica(pk=row.id, state=Replica.State.UNREADY, since=now) for row in rows if row.state == Replica.State.READY]
+    bulk.update(unready, ["state", "since"])
 
 
 def resolve_gone(gone: Sequence[Gone], now: datetime) -> None:

@@ -64,9 +64,12 @@ class Gone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
+    """`lost`: replicas on lost hosts. They are neither present nor gone."""
+
     nodes: Mapping[str, NodeSight]
     present: tuple[Present, ...]
     gone: tuple[Gone, ...]
+    lost: tuple[str, ...]
     problems: tuple[Mapping[str, str], ...]
 
 
@@ -99,7 +102,13 @@ def observe(
             place_registered(row, registered[row.name], urls, sights, patience, now, present, problems)
         elif row.name not in reported:
             place_unreported(row, by_node, sights, patience, now, present, gone)
-    return Observed(nodes=sights, present=tuple(present), gone=tuple(gone), problems=tuple(problems))
+    ended_there = {end.name for end in gone}
+    lost = tuple(row.name for row in known if row.name not in ended_there and is_on_lost_host(row, sights))
+    return Observed(nodes=sights, present=tuple(present), gone=tuple(gone), lost=lost, problems=tuple(problems))
+
+
+def is_on_lost_host(row: Known, sights: Mapping[str, NodeSight]) -> bool:
+    return any(sights[name].is_lost for name in row.nodes if name in sights)
 
 
 def place_reported(
@@ -182,10 +191,9 @@ def place_unreported(
     gone: list[Gone],
 ) -> None:
     """A row that no report has: not yet there, not heard of because its host is silent, or gone."""
-    hosts = [sights[name] for name in row.nodes if name in sights]
-    if any(host.is_lost for host in hosts):
+    if is_on_lost_host(row, sights):
         return
-    silent = any(not host.is_ready for host in hosts)
+    silent = any(not sights[name].is_ready for name in row.nodes if name in sights)
     forgotten = not row.was_seen and now - (row.intent_at or row.since) >= timedelta(seconds=patience.forget_start_seconds)
     waits = waits_for_report(row, by_node) or (row.intent == "start" and not row.was_seen)
     if silent or (waits and not forgotten):

@@ -29,13 +29,13 @@ def reconcile_pool(pool_id: int) -> None:
 
 @shared_task
 def scrape_all() -> None:
-    for pool, shard in fleet_scrape.shards(deps().driver):
-        scrape_shard.apply_async((pool, shard), expires=settings.SCRAPE_SECONDS)
+    for shard in fleet_scrape.shards(deps().driver):
+        scrape_shard.apply_async(shard, expires=settings.SCRAPE_SECONDS)
 
 
 @shared_task
-def scrape_shard(pool: str, endpoints: list[tuple[str, str]]) -> None:
-    fleet_scrape.scrape_into_store(pool, endpoints, datetime.now(UTC))
+def scrape_shard(pool: str, endpoints: list[tuple[str, str]], source: str = "engines") -> None:
+    fleet_scrape.scrape_into_store(pool, endpoints, datetime.now(UTC), source)
 
 
 @shared_task

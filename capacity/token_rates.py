@@ -1,4 +1,4 @@
-"""Output tokens a second from counters that engines keep. A counter that goes back is a restart, never a negative rate."""
+"""Output tokens a second from counters that engines keep. A counter that fell began anew: what it says now came since then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TokenRates:
         self._last: dict[str, dict[str, tuple[int, datetime]]] = {}
 
     def rates(self, pool: str, samples: Mapping[str, Sample]) -> dict[str, float]:
-        """Replica → tokens a second since its last reading; absent where there was none, or where the counter went back."""
+        """Replica → tokens a second since its last reading; absent where there was none."""
         before = self._last.get(pool, {})
         now = {name: (s.output_tokens_total, s.sampled_at) for name, s in samples.items() if s.output_tokens_total is not None}
         # the same reading twice: keep measuring from the older one
@@ -29,4 +29,5 @@ class TokenRates:
 
 def _rate(before: tuple[int, datetime], tokens: int, at: datetime) -> float | None:
     seconds = (at - before[1]).total_seconds()
-    return (tokens - before[0]) / seconds if seconds > 0 and tokens >= before[0] else None
+    made = tokens - before[0] if tokens >= before[0] else tokens
+    return made / seconds if seconds > 0 else None

@@ -7,12 +7,37 @@ import re
 import secrets
 import uuid
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from environs import Env
+from environs import Env, ValidationError
+from environs import validate as rule
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 INSTALLATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+OPTIONAL = re.compile(rf"(?:{INSTALLATION.pattern})?\Z")
+
+
+def plain_url(text: str) -> None:
+    """http or https with a host, and without a password, a query or a fragment: those would be shown."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        raise ValidationError("This is not a URL.") from None
+    if text and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ValidationError("A URL starts with http:// or https:// and names a host.")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValidationError("The URL must not carry a user, a password, a query or a fragment.")
+
+
+def readable_file(text: str) -> None:
+    """Nothing, or the path of a file with text in it."""
+    try:
+        _ = text and Path(text).read_text()
+    except (OSError, ValueError):
+        raise ValidationError("There is no file that can be read.") from None
+
 
 env = Env(eager=False)
 VAR: Path = env.path("LLMGW_VAR", BASE_DIR / "var")
@@ -23,11 +48,14 @@ TRUSTED_ORIGINS: list[str] = env.list("LLMGW_TRUSTED_ORIGINS", [])
 HTTPS: bool = env.bool("LLMGW_HTTPS", False)
 DATABASE_URL: str = env.str("DATABASE_URL", "")
 REDIS_URL: str = env.str("REDIS_URL", "")
-LOG_LEVEL: str = env.str("LLMGW_LOG_LEVEL", "INFO", validate=lambda v: v in {"DEBUG", "INFO", "WARNING", "ERROR"})
-PASS_SECONDS: int = env.int("LLMGW_PASS_SECONDS", 15, validate=lambda v: 1 <= v <= 300)
-SCRAPE_SECONDS: int = env.int("LLMGW_SCRAPE_SECONDS", 5, validate=lambda v: 1 <= v <= 60)
-INSTALLATION_ID: str = env.str("LLMGW_INSTALLATION_ID", "", validate=lambda v: not v or bool(INSTALLATION.fullmatch(v)))
+LOG_LEVEL: str = env.str("LLMGW_LOG_LEVEL", "INFO", validate=rule.OneOf(["DEBUG", "INFO", "WARNING", "ERROR"]))
+PASS_SECONDS: int = env.int("LLMGW_PASS_SECONDS", 15, validate=rule.Range(1, 300))
+SCRAPE_SECONDS: int = env.int("LLMGW_SCRAPE_SECONDS", 5, validate=rule.Range(1, 60))
+INSTALLATION_ID: str = env.str("LLMGW_INSTALLATION_ID", "", validate=rule.Regexp(OPTIONAL, error="Letters, digits and . _ -"))
 ALLOW_LINK_LOCAL: bool = env.bool("LLMGW_ALLOW_LINK_LOCAL", False)
+PROMETHEUS_URL: str = env.str("LLMGW_PROMETHEUS_URL", "", validate=plain_url)
+PROMETHEUS_TOKEN: str = env.str("LLMGW_PROMETHEUS_TOKEN", "")
+PROMETHEUS_TOKEN_FILE: str = env.str("LLMGW_PROMETHEUS_TOKEN_FILE", "", validate=readable_file)
 TIME_ZONE: str = env.str("LLMGW_TIME_ZONE", "UTC")
 env.seal()
 
@@ -75,3 +103,8 @@ def redis_url(folder: Path) -> str:
         return REDIS_URL
     path = folder / "redis" / "url"
     return path.read_text().strip() if path.exists() else "redis://127.0.0.1:6379/0"
+
+
+def prometheus_token() -> str:
+    """The bearer token for the Prometheus server, from its file where one is named; empty: none is sent."""
+    return Path(PROMETHEUS_TOKEN_FILE).read_text().strip() if PROMETHEUS_TOKEN_FILE else PROMETHEUS_TOKEN

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import psutil
 
+from capacity.domain.products import resource_of, slice_resource_of
 from capacity.node.nvml import Gpu, NvmlFailed, list_gpus
 from capacity.node.processes import sessions_of
-from capacity.node.products import resource_of, slice_resource_of
 
 log = logging.getLogger(__name__)
 

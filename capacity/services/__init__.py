@@ -9,7 +9,7 @@ from quotas.services import Conflict, check, delete, exclusive, quota_delete, qu
 from . import rules as rules
 from . import template_rules as template_rules
 from .brake import brake_pull, brake_release
-from .edits import model_mode, model_wake, node_cordon, pool_create
+from .edits import model_mode, model_wake, node_cordon, node_resources, node_resources_preview, pool_create
 from .endpoints import endpoint_add, endpoint_remove
 from .modes import end_rest
 from .taking_over import TakeOver, take_over, take_over_preview
@@ -28,6 +28,8 @@ __all__ = [
     "model_mode",
     "model_wake",
     "node_cordon",
+    "node_resources",
+    "node_resources_preview",
     "pool_create",
     "quota_delete",
     "quota_save",

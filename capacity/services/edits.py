@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from quotas.models import CapacityQuota, Pool, User
-from quotas.services import rows, save
+from quotas.services import check, rows, save
+from quotas.services.rows import LONGEST_REASON
 
 from ..models import Brake, LanguageModel, Lease, Node, PoolSettings, Replica
 from .rules import on_node
@@ -73,3 +75,23 @@ def node_cordon(node: Node, schedulable: bool, *, actor: User | None, reason: st
     """Cordons a node (nothing new, what runs is moved away) or opens it again."""
     node.schedulable = schedulable
     return save(node, actor=actor, reason=reason)
+
+
+def node_resources(node: Node, units: Mapping[str, int], *, actor: User | None, reason: str) -> list[str]:
+    """Types in a node's GPU classes, as they were read of its hardware; what it has of other classes stays.
+
+    A node that is not written down yet is made. The history's reason says the units, which it keeps in no column."""
+    type_in(node, units)
+    said = ", ".join(f"{count} {name}" for name, count in sorted(units.items())) or "no GPU"
+    return save(node, actor=actor, reason=f"{reason} ({said})"[:LONGEST_REASON])
+
+
+def node_resources_preview(node: Node, units: Mapping[str, int]) -> list[str]:
+    """What `node_resources` would warn of; the row holds what it would write. Writes nothing."""
+    type_in(node, units)
+    return check(node)
+
+
+def type_in(node: Node, units: Mapping[str, int]) -> None:
+    others = {name: count for name, count in node.resources.items() if not name.startswith("gpu/")}
+    node.resources = {**others, **units}

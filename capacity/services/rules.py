@@ -11,10 +11,13 @@ from django.utils import timezone
 from quotas.models import CapacityQuota, Pool, Scope
 from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
 
-from ..models import LanguageModel, Measurement, Node, Profile, Replica
+from ..domain.products import canonical_class
+from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica
 from .floors import floor_units
 
 PRICE = ("resource", "units", "hosts")
+REPORT_SECONDS = 5
+"""How often a host reports at least (`capacity.node.agent`)."""
 
 
 def present(**where: object) -> QuerySet[Replica]:
@@ -87,6 +90,33 @@ def keep_what_the_host_reports(node: Node, stored: Node | None, findings: Findin
     if node.reported_at == stored.reported_at:
         findings.warn(f"{stored} reports its own resources; the typed ones are left out.")
     node.resources = stored.resources
+
+
+@rule_for(PoolSettings)
+def let_hosts_report_twice(settings: PoolSettings, stored: PoolSettings | None, findings: Findings) -> None:
+    """Below that every host would be silent between two of its reports, and no room be seen anywhere."""
+    if settings.node_silent_seconds <= 2 * REPORT_SECONDS and (
+        stored is None or stored.node_silent_seconds != settings.node_silent_seconds
+    ):
+        findings.refuse(
+            "node_silent_seconds", f"Hosts report each {REPORT_SECONDS} s: give them more than {2 * REPORT_SECONDS} s."
+        )
+
+
+@rule_for(Node, Profile, CapacityQuota)
+def warn_of_other_names_of_products(
+    row: Node | Profile | CapacityQuota, stored: Node | Profile | CapacityQuota | None, findings: Findings
+) -> None:
+    for name in sorted(typed_classes(row) - (typed_classes(stored) if stored else set())):
+        if canonical := canonical_class(name):
+            findings.warn(f"Hosts report that product as {canonical}: what is written as {name} is another class to the plan.")
+
+
+def typed_classes(row: Node | Profile | CapacityQuota) -> set[str]:
+    """The resource classes that a person wrote into the row."""
+    if isinstance(row, Node):
+        return set(row.resources)
+    return {row.resource if isinstance(row, Profile) else row.target}
 
 
 @rule_for(Measurement)

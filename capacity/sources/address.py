@@ -79,9 +79,10 @@ def url_fault(url: str, allowed: Sequence[Network] = (), lookup: Lookup | None =
 
 
 def metrics_url(url: str) -> str:
-    """An engine's /metrics from its base URL, with or without the `/v1` of its API."""
-    base = url.rstrip("/")
-    return base if base.endswith("/metrics") else f"{base.removesuffix('/v1')}/metrics"
+    """An engine's /metrics from its base URL, with or without the `/v1` of its API; `?model=…` of a router stays behind it."""
+    path, mark, query = url.partition("?")
+    base = path.rstrip("/")
+    return (base if base.endswith("/metrics") else f"{base.removesuffix('/v1')}/metrics") + mark + query
 
 
 class CheckedResolver(AbstractResolver):

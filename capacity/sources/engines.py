@@ -60,10 +60,7 @@ async def scrape(
 
     `allowed_networks`: addresses that are read although they are refused by default (address.py)."""
     slots = asyncio.Semaphore(limits.connections)
-    connector = aiohttp.TCPConnector(limit=limits.connections, resolver=CheckedResolver(allowed_networks), force_close=True)
-    async with aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False, headers=ACCEPT
-    ) as session:
+    async with _session(limits, allowed_networks) as session:
         reader = _Reader(session, limits, allowed_networks, now)
         tasks = {target.replica: asyncio.create_task(reader.read(target, slots)) for target in _shuffled(targets)}
         if not tasks:
@@ -74,10 +71,20 @@ async def scrape(
     return results
 
 
-def in_flight(url: str, *, allowed_networks: Sequence[Network] = ()) -> int | None:
-    """One engine's requests in flight, for callers without an event loop; None where it cannot be known."""
-    result = asyncio.run(scrape([Target(replica="", url=url)], allowed_networks=allowed_networks))[""]
-    return result.in_flight if isinstance(result, Sample) else None
+async def fetch(url: str, *, limits: Limits = Limits(), allowed_networks: Sequence[Network] = ()) -> str | Skipped:
+    """What one endpoint answers at its /metrics, within the same bounds."""
+    async with _session(limits, allowed_networks) as session:
+        return await _Reader(session, limits, allowed_networks).text(url)
+
+
+def _session(limits: Limits, allowed: Sequence[Network]) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=limits.connections, resolver=CheckedResolver(allowed), force_close=True),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+        headers=ACCEPT,
+    )
 
 
 class _Unreadable(Exception):
@@ -86,7 +93,11 @@ class _Unreadable(Exception):
 
 class _Reader:
     def __init__(
-        self, session: aiohttp.ClientSession, limits: Limits, allowed: Sequence[Network], now: Callable[[], datetime]
+        self,
+        session: aiohttp.ClientSession,
+        limits: Limits,
+        allowed: Sequence[Network],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._session = session
         self._limits = limits
@@ -95,12 +106,15 @@ class _Reader:
 
     async def read(self, target: Target, slots: asyncio.Semaphore) -> Sample | Skipped:
         async with slots:
-            try:
-                async with asyncio.timeout(self._limits.seconds_each):
-                    text = await self._get(metrics_url(target.url))
-            except Exception as error:
-                return Skipped(why_unreadable(error, self._limits))
-        return self._sample(text)
+            text = await self.text(target.url)
+        return text if isinstance(text, Skipped) else self._sample(text)
+
+    async def text(self, url: str) -> str | Skipped:
+        try:
+            async with asyncio.timeout(self._limits.seconds_each):
+                return await self._get(metrics_url(url))
+        except Exception as error:
+            return Skipped(why_unreadable(error, self._limits))
 
     async def _get(self, url: str) -> str:
         answer = await self._get_once(url)

@@ -9,6 +9,7 @@ import redis
 
 from capacity import fleet_scrape
 from capacity.models import Replica
+from capacity.sources.store import LoadStore
 from capacity.tests.fleet import START, Fleet
 
 pytestmark = pytest.mark.django_db
@@ -19,8 +20,8 @@ def test_a_replica_is_read_as_soon_as_its_host_says_that_it_serves():
     fleet.a_pass()
     assert list(fleet_scrape.shards(fleet.fake)) == []
     fleet.fake.advance(10)
-    ((pool, endpoints),) = fleet_scrape.shards(fleet.fake)
-    assert (pool, [name for name, _ in endpoints]) == ("p", fleet.names("ready"))
+    ((pool, endpoints, source),) = fleet_scrape.shards(fleet.fake)
+    assert (pool, [name for name, _ in endpoints], source) == ("p", fleet.names("ready"), "engines")
 
 
 def test_a_row_that_no_host_reports_is_read_too():
@@ -28,7 +29,7 @@ def test_a_row_that_no_host_reports_is_read_too():
     fields = {"pool": fleet.pool, "model": fleet.model, "profile": fleet.profile, "state": "ready"}
     Replica.objects.create(name="typed", url="http://127.0.0.1:1", **fields)
     fleet.fake.away = True
-    assert list(fleet_scrape.shards(fleet.fake)) == [("p", [("typed", "http://127.0.0.1:1")])]
+    assert list(fleet_scrape.shards(fleet.fake)) == [("p", [("typed", "http://127.0.0.1:1")], "engines")]
 
 
 def test_many_endpoints_come_in_shards(monkeypatch):
@@ -37,7 +38,7 @@ def test_many_endpoints_come_in_shards(monkeypatch):
     fields = {"pool": fleet.pool, "model": fleet.model, "profile": fleet.profile, "state": "ready"}
     for number in range(5):
         Replica.objects.create(name=f"r{number}", url=f"http://127.0.0.1:{number + 1}", **fields)
-    assert [len(endpoints) for _, endpoints in fleet_scrape.shards(fleet.fake)] == [2, 2, 1]
+    assert [len(endpoints) for _, endpoints, _ in fleet_scrape.shards(fleet.fake)] == [2, 2, 1]
 
 
 def test_a_shard_is_not_read_again_while_the_former_reading_runs(redis_client, monkeypatch):
@@ -65,3 +66,20 @@ def test_nothing_is_read_while_there_is_nowhere_to_write_to(monkeypatch):
     monkeypatch.setattr(fleet_scrape, "redis_client", lambda: redis.Redis(port=1, socket_connect_timeout=0.2))
     monkeypatch.setattr(fleet_scrape, "scrape", None)
     fleet_scrape.scrape_into_store("p", [("r1", "http://127.0.0.1:1")], START)
+
+
+def test_a_pool_s_setting_says_where_its_loads_are_read():
+    fleet = Fleet(min_replicas=1, settings={"load_source": "prometheus"})
+    fleet.a_pass()
+    fleet.fake.advance(10)
+    assert [source for _, _, source in fleet_scrape.shards(fleet.fake)] == ["prometheus"]
+
+
+def test_a_pool_that_reads_prometheus_says_where_the_server_is_not_named(redis_client, monkeypatch, settings):
+    settings.PROMETHEUS_URL = ""
+    monkeypatch.setattr(fleet_scrape, "redis_client", lambda: redis_client)
+    monkeypatch.setattr(fleet_scrape, "scrape", None)  # the engine itself is not asked
+    fleet_scrape.scrape_into_store("p", [("r1", "http://127.0.0.1:1")], START, "prometheus")
+    assert {name: failure.reason for name, failure in LoadStore(redis_client).failures("p").items()} == {
+        "r1": fleet_scrape.NO_SERVER
+    }

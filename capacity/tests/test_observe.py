@@ -134,7 +134,7 @@ def test_a_silent_host_whose_report_was_lost_keeps_its_rows():
 
 def test_a_lost_host_is_left_out_and_named():
     seen = look([row(), row("r2")], [report(reported(), at=300)])
-    assert (seen.present, seen.gone) == ((), ())
+    assert (seen.present, seen.gone, seen.lost) == ((), (), ("r1", "r2"))
     assert seen.problems[0]["code"] == "node_lost"
 
 

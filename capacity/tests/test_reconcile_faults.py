@@ -172,12 +172,17 @@ def test_a_silent_host_kills_nothing_and_a_lost_one_is_replaced():
     fleet.passes(3)
     assert Pass.objects.latest("at").problems[0]["code"] == "node_silent"
     assert Replica.objects.count() == 1
+    assert Replica.objects.get().state == "ready"
     fleet.passes(18)
     assert Replica.objects.exclude(name=name).get().nodes == ["n2"]
+    lost = Replica.objects.get(name=name)
+    assert (lost.state, lost.gone_at) == ("unready", None)  # no gateway is sent there any more
     fleet.fake.silence("n1", False)
     fleet.fake.advance(5)
     fleet.a_pass()
     assert len(fleet.names("ready")) == 2  # adopted; the surplus goes by the usual rule
+    lost.refresh_from_db()
+    assert lost.state == "ready"
     fleet.passes(6)
     assert len(fleet.names("ready")) == 1
 

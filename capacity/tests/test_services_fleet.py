@@ -185,3 +185,24 @@ def test_names_that_no_host_goes_by_may_change() -> None:
     node = make_node()
     node.name = node.pool.name = "renamed"
     assert (save(node.pool, actor=None), save(node, actor=None)) == ([], [])
+
+
+@pytest.mark.parametrize("seconds", [0, 5, 10])
+def test_a_host_is_not_silent_between_two_of_its_reports(seconds):
+    settings = make_pool().settings
+    settings.node_silent_seconds = seconds
+    with pytest.raises(ValidationError, match="Hosts report each 5 s"):
+        save(settings, actor=None, reason="r")
+    settings.node_silent_seconds = 11
+    save(settings, actor=None, reason="r")
+
+
+def test_a_class_by_another_name_of_a_known_product_is_warned_of_once():
+    node = make_node(resources={})
+    node.resources = {"gpu/h100-sxm": 8}
+    assert "report that product as gpu/h100:" in " ".join(save(node, actor=None, reason="r"))
+    node.labels = {"zone": "a"}
+    assert save(node, actor=None, reason="r") == []
+    profile = make_profile()
+    profile.resource = "gpu/a100-80gb"
+    assert "as gpu/a100:" in " ".join(save(profile, actor=None, reason="r"))

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from capacity.ports import Sample
-from capacity.sources.engines import Limits, Skipped, Target, in_flight, scrape
+from capacity.sources.engines import Limits, Skipped, Target, scrape
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 GOOD = "vllm:num_requests_running 3\nvllm:num_requests_waiting 1\nvllm:generation_tokens_total 77\n"
@@ -236,11 +236,3 @@ def test_nothing_to_read_is_read_at_once_and_a_name_twice_is_read_once():
             return await scrape([Target(replica="r", url="http://169.254.0.1"), Target(replica="r", url=url)], now=lambda: NOW)
 
     assert asyncio.run(go()) == {"r": SAMPLE}
-
-
-def test_one_engine_s_load_is_had_without_an_event_loop():
-    async def go() -> tuple[int | None, int | None]:
-        async with engine(good) as url, engine(html) as other:
-            return await asyncio.to_thread(in_flight, url), await asyncio.to_thread(in_flight, other)
-
-    assert asyncio.run(go()) == (4, None)

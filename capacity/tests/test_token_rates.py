@@ -19,10 +19,10 @@ def test_a_rate_needs_two_readings():
     assert rates.rates("p", sample(400, 10)) == {"r": 30.0}
 
 
-def test_a_counter_that_goes_back_is_a_restart_and_no_rate():
+def test_a_counter_that_fell_began_anew_and_never_gives_a_negative_rate():
     rates = TokenRates()
     rates.rates("p", sample(1000, 0))
-    assert rates.rates("p", sample(50, 10)) == {}
+    assert rates.rates("p", sample(50, 10)) == {"r": 5.0}
     assert rates.rates("p", sample(150, 20)) == {"r": 10.0}
 
 

@@ -1,7 +1,7 @@
-"""What the running site starts with, written by a process of its own: `python -m llmgw_site.tests.e2e.rows seed|burst|operator`.
+"""What the running site starts with, written by a process of its own: `python -m llmgw_site.tests.e2e.rows NAME`.
 
-A model `chat` whose simulators serve two requests each, one that engines of bad manners serve for each manner (all off), and
-a token of a gateway, which is printed.
+`seed`: a model `chat` whose simulators serve two requests each, one that engines of bad manners serve for each manner (all off),
+and a token of a gateway, which is printed. `hosts`: two models of different sizes for hosts that write themselves down.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ WINDOWS = {
     "wake_seconds": 30,
     "node_silent_seconds": 20,
     "node_lost_seconds": 90,
+    # what these tests do in a minute would be held by the brake, which has tests of its own
     "brake_stops": 1000,
     "brake_starts": 1000,
 }
+LOST_SOON = {"node_silent_seconds": 10, "node_lost_seconds": 30}
+SIMULATOR = {"capacity": str(CAPACITY), "ttft_ms": "50", "tpot_ms": "50", "load_seconds": "0"}
 
 
 def seed() -> str:
@@ -43,11 +46,27 @@ def seed() -> str:
         make_model("chat", pool=pool, min_replicas=1, max_replicas=4),
         "small",
         template="simulator",
-        parameters={"capacity": str(CAPACITY), "ttft_ms": "50", "tpot_ms": "50", "load_seconds": "0"},
+        parameters=SIMULATOR,
     )
     make_measurement(chat, max_concurrency=CAPACITY)
     for manner in MANNERS:
         profile = make_profile(make_model(manner, pool=pool, min_replicas=0, max_replicas=0), "bad", template=manner)
+        make_measurement(profile, max_concurrency=CAPACITY)
+    return token_create(service_account("gateway"), days=1)
+
+
+def hosts() -> str:
+    """A gateway's token. Models `wide` (two units a replica) and `chat` (one), both off."""
+    from capacity import services
+    from capacity.models import PoolSettings
+    from capacity.tests.factories import make_measurement, make_model, make_profile
+    from quotas.services import service_account, token_create
+
+    pool = services.pool_create(POOL, actor=None, reason="tests")
+    PoolSettings.objects.filter(pool=pool).update(**WINDOWS | LOST_SOON)
+    for name, units in (("wide", 2), ("chat", 1)):
+        model = make_model(name, pool=pool, min_replicas=0, max_replicas=0)
+        profile = make_profile(model, "small", units=units, template="simulator", parameters=SIMULATOR)
         make_measurement(profile, max_concurrency=CAPACITY)
     return token_create(service_account("gateway"), days=1)
 
@@ -74,4 +93,4 @@ def operator() -> str:
 
 if __name__ == "__main__":
     django.setup()
-    print({"seed": seed, "burst": burst, "operator": operator}[sys.argv[1]]())
+    print({"seed": seed, "hosts": hosts, "burst": burst, "operator": operator}[sys.argv[1]]())

@@ -1,4 +1,4 @@
-"""A whole site of real processes below one folder: Redis, web, worker, beat and a host's node worker, each ended by its pid."""
+"""A whole site of real processes below one folder: Redis, web, worker, beat and hosts' node workers, each ended by its pid."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,12 +50,48 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-class LiveSite:
-    """`start` and `kill` go by a process's name: redis, web, worker, beat, node, and `worker-2`, `beat-2`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A host's node worker. `process`: its name among the site's processes; `prefix`: the command that runs it elsewhere."""
 
-    def __init__(self, folder: Path, redis_url: str = "") -> None:
-        """`redis_url`: of another site's server, which this one then shares."""
+    name: str
+    units: int = 16
+    address: str = "127.0.0.1"
+    redis_address: str = embedded_redis.HOST
+    redis_port: int | None = None
+    ports: str = "20000-20019"
+    prefix: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def process(self) -> str:
+        return "node" if self.name == rows.NODE else f"node-{self.name}"
+
+
+def only_host() -> Host:
+    """The one of most tests; its engines' ports are where no other run of these tests looks for one."""
+    first = 26_000 + os.getpid() % 300 * 20
+    return Host(name=rows.NODE, ports=f"{first}-{first + 19}")
+
+
+class LiveSite:
+    """`start` and `kill` go by a process's name: redis, web, worker, beat, node, and `worker-2`, `beat-2`.
+
+    `seed`: what of `rows` it starts with; `address`: where Redis and web listen beside loopback; `redis_url`: of another
+    site's server, which this one then shares."""
+
+    def __init__(
+        self,
+        folder: Path,
+        redis_url: str = "",
+        hosts: Sequence[Host] = (),
+        seed: str = "seed",
+        address: str = "127.0.0.1",
+    ) -> None:
         self.folder = folder
+        self.hosts = list(hosts) or [only_host()]
+        self.address = address
+        self._seed = seed
         self.port = free_port()
         self.database = folder / "db.sqlite3"
         for name in ("log", "run"):
@@ -63,22 +100,24 @@ class LiveSite:
         self._shared_redis, self.redis_url = redis_url, redis_url or self._redis.url
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands = self._commands_of(folder)
+        self._environments = {host.process: self._environment_of(host) for host in self.hosts}
         self.token = ""
 
     # --- processes
 
     def up(self) -> None:
-        """Everything runs, and the first replica is ready."""
+        """Everything is started; the hosts follow what is written down."""
         self.start("redis")
         self._run([sys.executable, "manage.py", "migrate", "--verbosity", "0"])
-        self.token = self.rows("seed")
-        self.start("web", "worker", "beat", "node")
+        self.token = self.rows(self._seed)
+        self.start("web", "worker", "beat", *self._environments)
 
     def start(self, *names: str) -> None:
         for name in names:
             with (self.folder / "log" / f"{name}.log").open("ab") as log:
+                environment = {**self.environment, **self._environments.get(name, {})}
                 self._processes[name] = subprocess.Popen(
-                    self._commands[name], cwd=ROOT, env=self.environment, stdout=log, stderr=log, start_new_session=True
+                    self._commands[name], cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
                 )
             if name == "redis":
                 until(lambda: embedded_redis.answers(self.redis_url))
@@ -100,8 +139,8 @@ class LiveSite:
         for name in ("beat-2", "worker-2", "beat", "worker", "web"):
             if name in self._processes:
                 self.kill(name)
-        if "node" in self._processes:
-            self.kill("node", signal.SIGTERM)
+        for name in self._environments.keys() & self._processes.keys():
+            self.kill(name, signal.SIGTERM)
         if "redis" in self._processes:
             self.kill("redis", signal.SIGTERM)
 
@@ -113,6 +152,7 @@ class LiveSite:
             "LLMGW_VAR": str(self.folder),
             "LLMGW_PASS_SECONDS": "1",
             "LLMGW_SCRAPE_SECONDS": "1",
+            "LLMGW_HOSTS": f"127.0.0.1,{self.address}",
             **({"REDIS_URL": self._shared_redis} if self._shared_redis else {}),
             "DJANGO_SETTINGS_MODULE": f"{__package__}.quick_settings",
         }
@@ -198,7 +238,7 @@ class LiveSite:
 
     def endpoints(self) -> dict[str, set[str]]:
         """What the API tells a gateway: model → replicas."""
-        url = f"http://127.0.0.1:{self.port}/api/v1/endpoints?pool={rows.POOL}"
+        url = f"http://{self.address}:{self.port}/api/v1/endpoints?pool={rows.POOL}"
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {self.token}"})
         with urllib.request.urlopen(request, timeout=30) as answer:
             document = json.load(answer)
@@ -241,20 +281,30 @@ class LiveSite:
         return done.stdout.strip()
 
     def _commands_of(self, folder: Path) -> dict[str, Sequence[str]]:
-        site = children.Site(folder=folder, root=ROOT, host="127.0.0.1", port=self.port)
+        site = children.Site(folder=folder, root=ROOT, host=self.address, port=self.port)
         product = {child.name: list(child.command) for child in site.wanted("")}
         templates = folder / "templates.toml"
         script = Path(__file__).with_name("hostile_engine.py")
         templates.write_text("".join(TEMPLATE.format(manner=manner, script=script) for manner in rows.MANNERS))
-        first = 26_000 + os.getpid() % 300 * 20  # where no other run of these tests looks for a port
-        node = [
-            sys.executable, "manage.py", "node", rows.NODE, "--pool", rows.POOL, "--resource", "sim=16",
-            "--state", str(folder / "node" / rows.NODE), "--templates", str(templates),
-            "--ports", f"{first}-{first + 19}", "--end-engines-on-stop",
-        ]  # fmt: skip
+        nodes = {host.process: self._node_of(host, templates) for host in self.hosts}
         second = [part.replace("control@", "control-2@") for part in product["worker"]]
         twin = [part.replace("celerybeat-schedule", "celerybeat-schedule-2") for part in product["beat"]]
-        return {**product, "node": node, "worker-2": second, "beat-2": twin, "redis": list(self._redis.command)}
+        # what stands on the line counts more than what stands in the file
+        listen = ("--bind", *{embedded_redis.HOST, self.address})
+        return {**product, **nodes, "worker-2": second, "beat-2": twin, "redis": [*self._redis.command, *listen]}
+
+    def _node_of(self, host: Host, templates: Path) -> list[str]:
+        return [
+            *host.prefix, sys.executable, "manage.py", "node", host.name, "--pool", rows.POOL, "--resource", f"sim={host.units}",
+            "--state", str(self.folder / "node" / host.name), "--templates", str(templates),
+            "--address", host.address, "--ports", host.ports, "--end-engines-on-stop",
+        ]  # fmt: skip
+
+    def _environment_of(self, host: Host) -> dict[str, str]:
+        """It reaches Redis by the address and the port at which that is seen from there."""
+        port = self.redis_url.rpartition(":")[2].split("/")[0]
+        there = self.redis_url.replace(f"{embedded_redis.HOST}:{port}", f"{host.redis_address}:{host.redis_port or port}")
+        return {"REDIS_URL": there, **host.environment}
 
 
 def _lives(pid: int) -> bool:
