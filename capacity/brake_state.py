@@ -99,7 +99,7 @@ def document(found: BrakeState) -> dict[str, Any]:
         "changed_at": _iso(found.changed_at),
         "window_seconds": found.window_seconds,
         "stops": {"counted": found.counted.stops, "allowed": found.counted.stops_allowed},
-        "starts": {"counted": found.counted.starts, "allowed_at_least": found.counted.starts_allowed},
+        "starts": {"counted": found.counted.starts, "allowed": found.counted.starts_allowed},
         "withheld_since": _iso(found.withheld_since),
         "withheld": [{**row, "since": _iso(datetime.fromisoformat(row["since"]))} for row in found.withheld],
         "released": None

@@ -53,6 +53,54 @@ class TakenOver(serializers.Serializer[Any]):
     modes = serializers.DictField(child=serializers.IntegerField(), help_text="Mode → models that act by it from then on.")
 
 
+class BrakeAsked(Reason):
+    on = serializers.BooleanField(help_text="true: withhold everything. false: take it off and let through what is withheld.")
+    until = UtcDateTimeField(
+        required=False, allow_null=True, default=None, help_text="Off by itself then; null: until it is released."
+    )
+
+
+class Withheld(serializers.Serializer[Any]):
+    op = serializers.CharField()
+    model = serializers.CharField()
+    replica = serializers.CharField(help_text="Empty for a start.")
+    profile = serializers.CharField()
+    nodes = serializers.ListField(child=serializers.CharField())
+    reason = serializers.CharField()
+    rule = serializers.CharField(help_text="manual, stops, starts or unready_together.")
+    also = serializers.CharField(help_text="Under a pulled brake: the rule that would withhold it without; else empty.")
+    why = serializers.CharField()
+    since = UtcDateTimeField()
+
+
+class Counted(serializers.Serializer[Any]):
+    counted = serializers.IntegerField(help_text="In the last window_seconds.")
+    allowed = serializers.IntegerField(help_text="So many pass; of starts at least so many.")
+
+
+class Let(serializers.Serializer[Any]):
+    until = UtcDateTimeField()
+    stops = serializers.DictField(child=serializers.IntegerField(), help_text="Model → how many are left.")
+    starts = serializers.DictField(child=serializers.IntegerField(), help_text="Model → how many are left.")
+    unready = serializers.ListField(child=serializers.CharField(), help_text="Models whose unready replicas may go.")
+
+
+class BrakeStands(serializers.Serializer[Any]):
+    pool = serializers.CharField()
+    on = serializers.BooleanField()
+    until = UtcDateTimeField(allow_null=True)
+    reason = serializers.CharField(help_text="Of the last act.")
+    actor = serializers.CharField()
+    changed_at = UtcDateTimeField(allow_null=True)
+    window_seconds = serializers.IntegerField()
+    stops = Counted()
+    starts = Counted()
+    withheld_since = UtcDateTimeField(allow_null=True)
+    withheld = Withheld(many=True)
+    released = Let(allow_null=True)
+    version = serializers.CharField(help_text="The ETag without its quotes.")
+
+
 class Woken(serializers.Serializer[Any]):
     model = serializers.CharField()
     woken_at = UtcDateTimeField()
@@ -150,6 +198,11 @@ REASON_EXAMPLE = OpenApiExample("Why", value={"reason": "Driver update on its ho
 TAKE_OVER_EXAMPLE = OpenApiExample("Look first", value={"reason": "Backup of 02:00 put back", "preview": True}, request_only=True)
 CORDON_EXAMPLE = OpenApiExample("Cordon", value={"schedulable": False, "reason": "Fan replaced at noon"}, request_only=True)
 MODE_EXAMPLE = OpenApiExample("Let it add", value={"mode": "add_only", "reason": "Watched for two weeks"}, request_only=True)
+BRAKE_EXAMPLE = OpenApiExample(
+    "Hold on",
+    value={"on": True, "until": "2026-11-30T14:00:00Z", "reason": "Network work until two"},
+    request_only=True,
+)
 WOKEN_EXAMPLE = OpenApiExample("Woken", value={"model": "chat", "woken_at": "2026-11-30T12:00:00Z"}, response_only=True)
 SNAPSHOT_EXAMPLE = OpenApiExample(
     "A pool with one node and one model",

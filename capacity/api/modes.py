@@ -14,7 +14,6 @@ from capacity.api.verbs import OPERATORS, OnModel, read
 from capacity.mode_facts import NEXT, document, facts_of
 from capacity.models import LanguageModel
 from quotas.api.base import require
-from quotas.api.catalog import EDITED_DETAIL
 from quotas.api.errors import bad_request
 
 MODE = OpenApiParameter("mode", str, description="The mode to look at; without it the next freer one.")
@@ -47,9 +46,8 @@ class Mode(OnModel):
     )
     def get(self, request: Any, name: str) -> Any:
         """The scorecard of the last 14 days, the evidence in use, and for operators the next pass in another mode."""
-        whole = f"{name}/{self.verb}"
-        if "\0" not in whole and self.rows(request=request).rows(request.user).filter(name=whole).exists():
-            return self.rows.as_view(EDITED_DETAIL)(request._request, name=whole)
+        if (found := self.whole_row(request, name)) is not None:
+            return found
         model = self.model(request, name)
         mode = request.query_params.get("mode") or NEXT[model.mode]
         if mode not in LanguageModel.Mode.values:

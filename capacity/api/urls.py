@@ -6,7 +6,7 @@ from quotas.api.base import NoSuchPath
 from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
 from quotas.api.scopes import Quotas, Scopes
 
-from . import docs, modes, records, rows, verbs
+from . import brake, docs, modes, records, rows, verbs
 
 
 def edited(name: str, view: type, key: str) -> list[URLPattern]:
@@ -34,6 +34,7 @@ urlpatterns = [
     path("models/<path:name>/mode", modes.Mode.as_view(), name="api-model-mode"),
     path("nodes/<path:name>/cordon", verbs.Cordon.as_view(), name="api-node-cordon"),
     path("pools/<path:name>/take-over", verbs.TakeOver.as_view(), name="api-pool-take-over"),
+    path("pools/<path:name>/brake", brake.PoolBrake.as_view(), name="api-pool-brake"),
     *edited("scopes", Scopes, "path:name"),
     *edited("quotas", Quotas, "int:id"),
     *edited("pools", rows.Pools, "path:name"),

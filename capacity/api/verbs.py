@@ -123,10 +123,15 @@ class NamedLikeAVerb:
     rows: type[Catalog]
 
     def http_method_not_allowed(self, request: Any, name: str) -> Any:
+        found = self.whole_row(request, name)
+        return super().http_method_not_allowed(request, name=name) if found is None else found  # type: ignore[misc]
+
+    def whole_row(self, request: Any, name: str) -> Any | None:
+        """The answer of the row that is itself named like the path; None where there is none."""
         whole = f"{name}/{self.verb}"
         detail = self.rows(request=request)
         if "\0" in whole or not detail.rows(request.user).filter(**{detail.lookup_field: whole}).exists():
-            return super().http_method_not_allowed(request, name=name)  # type: ignore[misc]
+            return None
         return self.rows.as_view(EDITED_DETAIL)(request._request, name=whole)
 
 

@@ -220,7 +220,7 @@ def test_a_release_of_unready_ones_names_the_model_and_ends_with_its_window():
         (
             drains(4),
             situation(ready=30),
-            "More than the 3 stops that pass in 10 min (the larger of 2 and 10 % of 30 ready replicas).",
+            "More than the 3 stops that pass in 10 min (the larger of 2 and 10 % of the pool's ready replicas).",
         ),
         (
             [start()] * 9,

@@ -118,7 +118,7 @@ class _Tally:
         if self._is_granted("stop", action):
             return None, ""
         if self.stops >= self.stops_allowed:
-            return "stops", stops_sentence(self._bounds, self._situation.ready)
+            return "stops", stops_sentence(self._bounds, self.stops_allowed)
         self.stops += 1
         self._note("stop", action)
         return None, ""

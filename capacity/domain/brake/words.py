@@ -11,11 +11,11 @@ def manual_sentence(manual: Manual) -> str:
     return f"The brake is on: everything is withheld {end}."
 
 
-def stops_sentence(bounds: Bounds, ready: int) -> str:
-    share = f"{bounds.stop_percent} % of {number(ready, 'ready replica')}"
+def stops_sentence(bounds: Bounds, allowed: int) -> str:
+    """Without the pool's number of replicas: who reads it may see some of them only."""
     return (
-        f"More than the {number(max(bounds.stops, ready * bounds.stop_percent // 100), 'stop')} that pass in "
-        f"{span(bounds.window_seconds)} (the larger of {bounds.stops} and {share})."
+        f"More than the {number(allowed, 'stop')} that pass in {span(bounds.window_seconds)} (the larger of {bounds.stops} and "
+        f"{bounds.stop_percent} % of the pool's ready replicas)."
     )
 
 
