@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -48,7 +48,8 @@ class BrakeState:
         return amounts(self.withheld)
 
 
-def amounts(rows: tuple[brake_rows.Row, ...] | list[brake_rows.Row]) -> str:
+def amounts(rows: Iterable[brake_rows.Row]) -> str:
+    """`3 stops, 1 start`."""
     kinds = Counter({"drain": "stop", "cancel": "stop"}.get(row["op"], row["op"]) for row in rows)
     return ", ".join(number(kinds[kind], kind) for kind in ("stop", "start", "undrain") if kinds[kind])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +11,8 @@ from django.db.models import Count, F, Sum
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from .brake_state import is_pulled
+from .domain.reasons import BRAKES
 from .models import Action, Decision, LanguageModel, Lease, Node, Pass, PoolSettings, Replica, Sample
 
 MISSED_PASSES = 3
@@ -36,9 +38,10 @@ class FleetCollector(Collector):
         self._late = timedelta(seconds=pass_seconds * MISSED_PASSES)
 
     def collect(self) -> Iterator[Metric]:
-        leases = list(Lease.objects.select_related("pool").order_by("pool__name"))
+        leases = list(Lease.objects.select_related("pool__brake").order_by("pool__name"))
         fresh = [lease for lease in leases if lease.last_pass_at and self._now - lease.last_pass_at <= self._late]
         yield from passes(leases, self._pass_seconds)
+        yield from brakes(leases, self._now)
         yield from samples(fresh)
         yield from decisions(fresh)
         yield from rests(fresh, self._now)
@@ -63,6 +66,20 @@ def passes(leases: list[Lease], pass_seconds: int) -> Iterator[Metric]:
     yield at
     yield generation
     yield needed
+
+
+def brakes(leases: list[Lease], now: datetime) -> Iterator[Metric]:
+    """A series for each rule, so that an alert sees it fall to 0."""
+    on = GaugeMetricFamily("llmgw_brake_on", "1 while a person withholds everything.", labels=["pool"])
+    withheld = GaugeMetricFamily("llmgw_brake_withheld", "Actions that the brake withholds now.", labels=["pool", "rule"])
+    for lease in leases:
+        brake = lease.pool.brake
+        on.add_metric([lease.pool.name], int(is_pulled(brake, now)))
+        rules = Counter(row["rule"] for row in brake.withheld)
+        for rule in BRAKES:
+            withheld.add_metric([lease.pool.name, rule], rules[rule])
+    yield on
+    yield withheld
 
 
 def samples(leases: list[Lease]) -> Iterator[Metric]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from .views import (
+    brake_page,
     decisions,
     example,
     measurements,
@@ -28,6 +29,7 @@ urlpatterns = [
     path("models/<path:name>/mode/", mode_page.mode_page, name="model_mode"),
     path("models/<path:name>/", model_page.model_page, name="model"),
     path("replicas/<path:name>/", replica_page.replica_page, name="replica"),
+    path("pools/<path:name>/brake/", brake_page.brake_page, name="pool_brake"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("pools/<path:name>/take-over/", take_over.take_over, name="take_over"),
     path("tenants/", tenants.tenants, name="tenants"),

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from quotas.catalogue_admin import BoundedList, NobodyEdits, OperatorsEdit, ReadOnlyAdmin, ServiceWrites
 
-from ..models import Action, Backoff, Decision, Lease, Pass, Replica, Rollup, Sample
+from ..models import Action, Backoff, Brake, Decision, Lease, Pass, Replica, Rollup, Sample
 
 
 @admin.register(Replica)
@@ -78,6 +78,14 @@ class RollupAdmin(ReadOnlyAdmin):
 @admin.register(Lease)
 class LeaseAdmin(ReadOnlyAdmin):
     list_display = ["pool", "holder", "until", "generation", "installation", "take_over_needed"]
+    list_select_related = ["pool"]
+
+
+@admin.register(Brake)
+class BrakeAdmin(ReadOnlyAdmin):
+    """Pulled and released on its page, by the API or `manage.py brake`."""
+
+    list_display = ["pool", "is_on", "until", "withheld_since", "actor", "reason"]
     list_select_related = ["pool"]
 
 

@@ -58,6 +58,11 @@ class Decision(models.Model):
     def __str__(self) -> str:
         return f"{self.model}: {self.outcome}, {self.reason}"
 
+    @property
+    def is_withheld(self) -> bool:
+        """The brake withheld some of it."""
+        return any(isinstance(limit, dict) and limit.get("kind") == "brake" for limit in self.limited_by)
+
 
 class Action(models.Model):
     """One thing to do to one replica; recorded as pending before it is done."""

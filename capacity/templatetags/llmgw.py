@@ -22,7 +22,7 @@ register = template.Library()
 BAR_END = 120  # a load bar runs from 0 to 120 %
 STATE_ICONS = {"ready": "●", "unready": "○", "starting": "◔", "draining": "◑", "gone": "×"}
 STATE_LEVELS = {"ready": "good", "unready": "bad", "starting": "accent", "draining": "warn", "gone": "unknown"}
-ACTION_ICONS = {"done": "✓", "failed": "✕", "dropped": "–", "advice": "i", "pending": "◔", "sent": "→"}
+ACTION_ICONS = {"done": "✓", "failed": "✕", "dropped": "–", "advice": "i", "pending": "◔", "sent": "→", "withheld": "■"}
 ACTION_LEVELS = {
     "done": "good",
     "failed": "bad",
@@ -30,6 +30,7 @@ ACTION_LEVELS = {
     "advice": "unknown",
     "pending": "accent",
     "sent": "accent",
+    "withheld": "warn",
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from capacity.models import (
     Action,
     Backoff,
+    Brake,
     Decision,
     LanguageModel,
     Lease,
@@ -53,4 +54,4 @@ def full_row(number: int) -> Measurement:
 
 
 CATALOGUE = [Pool, PoolSettings, Slo, Node, LanguageModel, Profile, Measurement]
-RECORD = [Replica, Decision, Action, Pass, Sample, Rollup, Lease]
+RECORD = [Replica, Decision, Action, Pass, Sample, Rollup, Lease, Brake]

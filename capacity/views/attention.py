@@ -11,7 +11,9 @@ from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.urls import reverse
 
 from .. import clock
+from ..brake_state import amounts
 from ..models import Decision, LanguageModel, Measurement, Node, Profile, Replica, Sample
+from .brake_marks import Mark, since, subjects
 from .words import SHORT, UNKNOWING, sentence, title
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ class Item:
 
 def items(frame: Frame) -> list[Item]:
     """The worst first: what hides the rest, what lacks capacity, what is doubted."""
-    sources = (_late, _take_over, _views, _could_not, _over_capacity, _silent_nodes, _evidence, _problems)
+    sources = (_late, _brakes, _take_over, _views, _could_not, _over_capacity, _silent_nodes, _evidence, _problems)
     return [item for source in sources for item in source(frame)]
 
 
@@ -52,6 +54,29 @@ def _late(frame: Frame) -> Iterator[Item]:
             continue
         text = f"has had no pass for {clock.age(row.at, frame.now)}; what is shown is that old, and nothing is scaled meanwhile."
         yield Item(label="late", level="bad", subject=pool.name, text=text, url="/readyz", act="what is not ready →", code="late")
+
+
+def _brakes(frame: Frame) -> Iterator[Item]:
+    """Pulled: one item. Else one for each rule that withholds something, with the act that mends it."""
+    for mark in frame.brakes:
+        where = (reverse("pool_brake", args=[mark.pool]), "look and release →")
+        url, act = where if frame.user.may_operate else (reverse("decisions"), "decisions →")
+        if mark.is_on:
+            text = _pulled(mark, frame)
+            yield Item(label="brake on", level="bad", subject=mark.pool, text=text, url=url, act=act, code="manual")
+            continue
+        for rule, rows in mark.by_rule().items():
+            text = f"{amounts(rows)} withheld for {clock.age(since(rows), frame.now)}. {rows[0]['why']}"
+            yield Item(label=title(rule), level="warn", subject=subjects(rows), text=text, url=url, act=act, code=rule)
+
+
+def _pulled(mark: Mark, frame: Frame) -> str:
+    brake = mark.brake
+    end = f"until {clock.short(brake.until, frame.now)} UTC" if brake.until else "until it is released"
+    waits = f" {mark.amounts} withheld." if mark.rows else ""
+    why = f", pulled by {brake.actor}: {brake.reason}" if frame.user.sees_everything else ""
+    age = f" for {clock.age(brake.changed_at, frame.now)}" if brake.changed_at else ""
+    return f"starts and stops nothing{age}, {end}{why.rstrip('.')}.{waits}"
 
 
 def _take_over(frame: Frame) -> Iterator[Item]:

@@ -17,6 +17,7 @@ from quotas.models import Pool
 
 from ..models import LanguageModel, Pass
 from .attention import Item, items
+from .brake_marks import Mark, marks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +39,9 @@ class Frame:
 
     @cached_property
     def pools(self) -> list[Any]:
-        """The pools that the user sees, each with its newest pass and its settings."""
+        """The pools that the user sees, each with its newest pass, its settings and its brake."""
         newest = Pass.objects.filter(pool=OuterRef("pk")).order_by("-at").values("pk")[:1]
-        seen = Pool.objects.select_related("settings", "lease").annotate(newest_pass=Subquery(newest))
+        seen = Pool.objects.select_related("settings", "lease", "brake").annotate(newest_pass=Subquery(newest))
         if not self.user.sees_everything:
             seen = seen.filter(models__in=LanguageModel.objects.visible_to(self.user)).distinct()
         pools = list(seen)
@@ -74,8 +75,10 @@ class Frame:
 
     @property
     def seen(self) -> str:
-        """Changes whenever a pool has a newer pass."""
-        return "-".join(str(row.pk) for row in sorted(self.passes, key=lambda row: row.pool_id)) or "0"
+        """Changes whenever a pool has a newer pass, or its brake was touched."""
+        passes = [str(row.pk) for row in sorted(self.passes, key=lambda row: row.pool_id)]
+        brakes = [str(int(pool.brake.changed_at.timestamp())) for pool in self.shown_pools if pool.brake.changed_at]
+        return "-".join([*passes, *brakes]) or "0"
 
     @property
     def late_after_seconds(self) -> int:
@@ -90,6 +93,11 @@ class Frame:
         """Quotas and measurements as the oldest of the newest passes read them."""
         told = self.oldest_pass.views if self.oldest_pass else {}
         return [_view(name, told[name]) for name in ("quotas", "measurements") if isinstance(told.get(name), dict)]
+
+    @cached_property
+    def brakes(self) -> list[Mark]:
+        """Of the shown pools, those whose brake is on or withholds something."""
+        return marks(self)
 
     @cached_property
     def attention(self) -> list[Item]:

@@ -90,6 +90,22 @@ def test_metrics_count_what_is_wanted_and_not_there_and_say_how_often_passes_com
     assert found["llmgw_pass_interval_seconds"] == 15
 
 
+def test_metrics_say_what_the_brake_withholds_by_rule_and_that_it_is_on(client, time_machine):
+    from capacity.models import Brake
+
+    fleet = Fleet(units=40, min_replicas=12)
+    fleet.a_pass()
+    time_machine.move_to(fleet.fake.now(), tick=False)
+    found = metrics(client)
+    assert found['llmgw_brake_on{pool="p"}'] == 0
+    assert found['llmgw_brake_withheld{pool="p",rule="starts"}'] == 2
+    assert found['llmgw_brake_withheld{pool="p",rule="stops"}'] == 0
+    Brake.objects.update(is_on=True)
+    assert metrics(client)['llmgw_brake_on{pool="p"}'] == 1
+    Brake.objects.update(until=fleet.fake.now())
+    assert metrics(client)['llmgw_brake_on{pool="p"}'] == 0
+
+
 @pytest.mark.parametrize(
     ("seconds_ago", "state"),
     [(None, "typed_in"), (0, "reporting"), (29, "reporting"), (30, "silent"), (299, "silent"), (300, "lost"), (-31, "silent")],
