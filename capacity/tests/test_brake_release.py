@@ -131,7 +131,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(act, field):
 def test_a_pass_writes_over_no_release_that_came_meanwhile():
     fleet = mass_drain()
     lease, now = fleet.lease, fleet.fake.now()
-    turn = Turn(lease=lease, holder="worker-1", generation=1, now=now, unbroken_since=now, started=0)
+    turn = Turn(installation="here", lease=lease, holder="w", generation=1, now=now, unbroken_since=now, started=0)
     used = Release(until=now + HOUR, stops={"other": 1})
     held = Held(
         plan=Plan(at=now, actions=(), decisions=(), problems=()),
