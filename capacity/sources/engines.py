@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urljoin, urlsplit
@@ -16,6 +17,10 @@ from capacity.sources.address import CheckedResolver, Network, RefusedAddress, l
 from capacity.sources.reading import read_engine, why_no_engine
 
 ACCEPT = {"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "identity"}
+
+LARGE_CHARACTERS = 512 * 1024  # a vLLM of sixteen ranks
+MOST_LARGE = 32
+_LARGE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large-answer")
 
 STATUS_HINTS = {
     400: ": a llama.cpp router wants its URL to end with ?model=NAME",
@@ -103,11 +108,24 @@ class _Reader:
         self._limits = limits
         self._allowed = allowed
         self._now = now
+        self._large = 0
 
     async def read(self, target: Target, slots: asyncio.Semaphore) -> Sample | Skipped:
         async with slots:
             text = await self.text(target.url)
-        return text if isinstance(text, Skipped) else self._sample(text)
+        if isinstance(text, Skipped):
+            return text
+        return self._sample(text) if len(text) <= LARGE_CHARACTERS else await self._in_line(text)
+
+    async def _in_line(self, text: str) -> Sample | Skipped:
+        """Large answers wait for each other, in a thread of their own: those of usual size are not kept up by them."""
+        if self._large >= MOST_LARGE:
+            return Skipped(f"Not read: {MOST_LARGE} others answered with more than {LARGE_CHARACTERS} characters too.")
+        self._large += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(_LARGE, self._sample, text)
+        finally:
+            self._large -= 1
 
     async def text(self, url: str) -> str | Skipped:
         try:

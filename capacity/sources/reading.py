@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 
 from capacity.ports import Histogram, Latency, Sample
@@ -191,10 +192,10 @@ def _histogram(rows: Mapping[Labels, float]) -> Histogram | None:
     """Added up over ranks and models, copies once; None where a number is none, counts fall, or buckets differ."""
     groups: dict[Labels, dict[float, list[float]]] = {}
     for labels, value in rows.items():
-        bound = next((_bound(text) for name, text in labels if name == "le"), math.nan)
+        group, bound = _bucket(labels)
         if math.isnan(bound) or not _is_whole(value, MAX_TOKENS):
             return None
-        groups.setdefault(_without(labels, BUCKET_LABELS), {}).setdefault(bound, []).append(value)
+        groups.setdefault(group, {}).setdefault(bound, []).append(value)
     bounds = sorted(next(iter(groups.values())))
     if bounds[-1] != math.inf or any(sorted(group) != bounds for group in groups.values()):
         return None
@@ -204,8 +205,11 @@ def _histogram(rows: Mapping[Labels, float]) -> Histogram | None:
     return Histogram(bounds=tuple(bounds[:-1]), counts=tuple(counts[:-1]), count=counts[-1])
 
 
-def _bound(text: str) -> float:
+@lru_cache(maxsize=4096)  # the same in every reading
+def _bucket(labels: Labels) -> tuple[Labels, float]:
+    """The series that a bucket belongs to, and its upper bound; NaN where it has none."""
+    bound = next((text for name, text in labels if name == "le"), "")
     try:
-        return float(text)
+        return _without(labels, BUCKET_LABELS), float(bound)
     except ValueError:
-        return math.nan
+        return (), math.nan

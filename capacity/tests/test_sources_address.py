@@ -102,6 +102,8 @@ def test_a_name_that_does_not_resolve_yet_is_taken():
         ("http://h:1/v1/", "http://h:1/metrics"),
         ("http://h:1/metrics", "http://h:1/metrics"),
         ("http://h:1/prefix", "http://h:1/prefix/metrics"),
+        ("http://h:1/?model=a/b", "http://h:1/metrics?model=a/b"),
+        ("http://h:1/v1?model=m", "http://h:1/metrics?model=m"),
     ],
 )
 def test_metrics_lie_beside_the_api(url, found):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ipaddress
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -13,6 +15,7 @@ import pytest
 from aiohttp import web
 
 from capacity.ports import Sample
+from capacity.sources import engines
 from capacity.sources.engines import Limits, Skipped, Target, scrape
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -60,8 +63,18 @@ async def bomb(request: web.Request) -> web.Response:
     return web.Response(body=body, headers={"Content-Encoding": "gzip"})
 
 
-async def failing(request: web.Request) -> web.Response:
-    return web.Response(status=500, text=GOOD)
+def failing(status: int) -> Handler:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=status, text=GOOD)
+
+    return answer
+
+
+def saying(text: str) -> Handler:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(text=text)
+
+    return answer
 
 
 def redirect(location: str) -> Handler:
@@ -110,14 +123,25 @@ def test_an_engine_that_answers_without_the_number_is_a_sample_of_unknown_load()
         (html, "Answered HTML instead of metrics."),
         (endless, "Answered with more than 2097152 bytes."),
         (bomb, "Answered compressed, which was not asked for."),
-        (failing, "Answered with status 500."),
+        (failing(500), "Answered with status 500."),
+        (failing(501), "Answered with status 501: llama.cpp has metrics only when it is started with --metrics."),
+        (failing(400), "Answered with status 400: a llama.cpp router wants its URL to end with ?model=NAME."),
+        (failing(401), "Answered with status 401: its metrics want a key, and llmgw sends none."),
+        (failing(403), "Answered with status 403: its metrics are not for everybody."),
+        (failing(404), "Answered with status 404: there are no metrics at that path."),
+        (saying("[]"), "Answered JSON instead of metrics; TensorRT-LLM has them at /prometheus/metrics."),
+        (saying('{"detail": "no"}'), "Answered JSON instead of metrics; TensorRT-LLM has them at /prometheus/metrics."),
+        (saying("litellm_requests_metric_total 3\n"),
+         "A LiteLLM proxy answers here: a gateway, which does not say how many requests are in flight."),
+        (saying("# a GPU\nDCGM_FI_DEV_GPU_UTIL 3\n"), "No engine answers here, but NVIDIA's DCGM exporter."),
+        (saying("up 1\n"), "Answered without a known engine's metrics."),
         (redirect("http://169.254.169.254/latest/meta-data/"), "Redirects to another host, which is not followed."),
         (redirect("//localhost/metrics"), "Redirects to another host, which is not followed."),
         (redirect("http://[::1"), "Its URL is not valid."),
         (redirect(""), "Redirects to another host, which is not followed."),
         (redirect("/metrics"), "Redirects twice."),
     ],
-)
+)  # fmt: skip
 def test_a_hostile_engine_is_skipped_with_a_sentence(handler, reason):
     limits = QUICK if handler in (hang, drip) else Limits()
     assert read(handler, limits) == Skipped(reason)
@@ -151,6 +175,33 @@ def test_all_together_stay_within_their_time_and_those_not_reached_say_so():
             return await go()
 
     assert set(asyncio.run(bounded()).values()) == {Skipped("Not read: all readings together may take 0.3 s.")}
+
+
+def test_large_answers_wait_for_each_other_and_keep_nobody_else_up(monkeypatch):
+    """The thread that reads large answers is kept busy for the whole round."""
+    monkeypatch.setattr(engines, "LARGE_CHARACTERS", 1000)
+    monkeypatch.setattr(engines, "MOST_LARGE", 2)
+    end, line = threading.Event(), ThreadPoolExecutor(max_workers=1)
+    monkeypatch.setattr(engines, "_LARGE", line)
+    line.submit(end.wait)
+
+    async def go() -> dict[str, Sample | Skipped]:
+        async with engine(good) as url, engine(saying(GOOD + "up 1\n" * 1000)) as large_url:
+            large = [Target(replica=f"large-{number}", url=large_url) for number in range(3)]
+            small = [Target(replica=f"small-{number}", url=url) for number in range(3)]
+            return await scrape([*large, *small], limits=Limits(seconds_in_all=1.0), now=lambda: NOW)
+
+    found = asyncio.run(go())
+    end.set()
+    line.shutdown()
+    assert [found[f"small-{number}"] for number in range(3)] == [SAMPLE] * 3
+    waited = Skipped("Not read: all readings together may take 1 s.")
+    refused = Skipped("Not read: 2 others answered with more than 1000 characters too.")
+    assert sorted((found[f"large-{number}"] for number in range(3)), key=str) == [refused, waited, waited]
+
+
+def test_a_large_answer_is_read_like_another():
+    assert read(saying("up 1\n" * 120_000 + GOOD), Limits()) == SAMPLE
 
 
 def test_no_more_connections_are_open_at_once_than_allowed():

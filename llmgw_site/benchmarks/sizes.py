@@ -25,6 +25,8 @@ class Sizes:
     page_samples: int
     page_runs: int
     chart_runs: int
+    scrape_endpoints: int
+    scrape_runs: int
 
 
 FULL = Sizes(
@@ -43,6 +45,8 @@ FULL = Sizes(
     page_samples=5_760,
     page_runs=40,
     chart_runs=20,
+    scrape_endpoints=500,
+    scrape_runs=5,
 )
 TINY = Sizes(
     plan_models=3,
@@ -60,4 +64,6 @@ TINY = Sizes(
     page_samples=40,
     page_runs=2,
     chart_runs=2,
+    scrape_endpoints=4,
+    scrape_runs=2,
 )

@@ -20,6 +20,7 @@ UNITS = {
     "model_page_p95_ms": "ms",
     "model_page_kb": "kB",
     "chart_24h_ms": "ms",
+    "scrape_500_endpoints_s": "s",
 }
 
 
