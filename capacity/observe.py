@@ -13,6 +13,7 @@ from typing import Literal
 
 from .ports import NodeReport, ReplicaReport
 from .registered import Registered, standing, with_own_units
+from .report_sanity import believable, cores_once, reported_once
 from .sights import KnownNode, NodeSight, Patience, node_problem, sight, without_units
 
 Intent = Literal["", "start", "undrain", "drain", "cancel"]
@@ -86,14 +87,17 @@ def observe(
     is left alone, and its units are taken off what its node offers. `registered`: of the rows in `known` those that no host
     reports, with what asking them told."""
     exists = set(profiles)
-    by_node = {report.node: report for report in reports}
+    problems: list[Mapping[str, str]] = []
+    by_node = {report.node: report for report in believable(reports, problems)}
     sights = {node.name: sight(node, by_node.get(node.name), patience, now) for node in nodes}
     sights = with_own_units(sights, (found.row for found in registered.values()), by_node) if registered else sights
-    reported = {replica.name: (replica, report) for report in reports if report.node in sights for replica in report.replicas}
+    problems += [problem for node in sights.values() if (problem := node_problem(node, now))]
+    cores_once(by_node.values(), sights, problems)
     by_name = {row.name: row for row in known}
+    owners = {row.name: row.nodes for row in known}
+    reported = reported_once(by_node.values(), owners, sights, problems)
     present: list[Present] = []
     gone: list[Gone] = []
-    problems = [problem for node in sights.values() if (problem := node_problem(node, now))]
     for name, (replica, report) in reported.items():
         place_reported(name, replica, report, by_name.get(name), exists, sights, present, gone, problems)
     urls = {replica.url: name for name, (replica, _) in reported.items() if replica.url}

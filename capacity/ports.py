@@ -76,11 +76,22 @@ class ReplicaReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceReport:
+    """A device or slice as its host names it; memory None is unknown."""
+
+    id: str
+    resource: str
+    product: str = ""
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
     """What a host says of itself. `resources`: class → whole healthy units that are offered (foreign ones are not);
     `foreign`: class → units held by processes that are not ours; `foreign_devices`: their devices, id → class, where the host
     can name them; `templates`: runtime template → its parameters, each with whether an order must give it; `generation`: the
-    highest seen, per pool, and `installation` whose it was (empty: it does not say)."""
+    highest seen, per pool, and `installation` whose it was (empty: it does not say). `shown` (cores, memory_gib, machine) is for
+    people and for telling machines apart, `labels` are what profiles may ask for."""
 
     node: str
     pool: str
@@ -94,6 +105,8 @@ class NodeReport:
     installation: str = ""
     foreign_devices: Mapping[str, str] = field(default_factory=dict)
     templates: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[DeviceReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -224,6 +224,26 @@ PROBLEMS: Final = _table(
             sentence="After a removal the model missed its SLO: the replica was taken back, and nothing is taken back for a day.",
         ),
         Word(code="invalid_row", title="Stored row not valid", sentence="A stored row breaks a rule and was left out."),
+        Word(
+            code="invalid_report",
+            title="Report not believable",
+            sentence="A host reports numbers that no host has; they are counted as none.",
+        ),
+        Word(
+            code="reported_twice",
+            title="One replica, two hosts",
+            sentence="Two hosts report the same replica; it counts once, and what it holds on the other is not offered.",
+        ),
+        Word(
+            code="shared_machine",
+            title="Cores offered twice",
+            sentence="Several node workers on one machine offer its cores; they count once.",
+        ),
+        Word(
+            code="unknown_product",
+            title="Product not known",
+            sentence="A host has a device that the table of products does not have; its class is made of its name.",
+        ),
     )
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from capacity.ports import NodeReport, Op, Order, ReplicaReport, ReportedState
+from capacity.ports import DeviceReport, NodeReport, Op, Order, ReplicaReport, ReportedState
 
 REPORTS_KEY = "llmgw:reports:{pool}"
 LOG_KEY = "llmgw:log:{replica}"
@@ -89,6 +89,8 @@ def report_to_json(report: NodeReport) -> dict[str, Any]:
         "installation": report.installation,
         "foreign_devices": dict(report.foreign_devices),
         "templates": {name: dict(parameters) for name, parameters in report.templates.items()},
+        "shown": dict(report.shown),
+        "devices": [_device_to_json(device) for device in report.devices],
     }
 
 
@@ -111,6 +113,28 @@ def report_from_json(document: object) -> NodeReport:
         installation=_text(row, "installation", ""),
         foreign_devices=_text_map(row, "foreign_devices") if "foreign_devices" in row else {},  # older workers say neither
         templates=_templates(row.get("templates", {})),
+        shown=_text_map(row, "shown") if "shown" in row else {},
+        devices=_devices(row.get("devices", [])),
+    )
+
+
+def _device_to_json(device: DeviceReport) -> dict[str, Any]:
+    return {"id": device.id, "resource": device.resource, "product": device.product, "memory_mib": device.memory_mib}
+
+
+def _devices(rows: object) -> tuple[DeviceReport, ...]:
+    if not isinstance(rows, list):
+        raise ValueError("devices is not a list")
+    return tuple(_device_from_json(row) for row in rows)
+
+
+def _device_from_json(document: object) -> DeviceReport:
+    row = _object(document, "a device")
+    return DeviceReport(
+        id=_text(row, "id"),
+        resource=_text(row, "resource"),
+        product=_text(row, "product", ""),
+        memory_mib=None if row.get("memory_mib") is None else _whole(row, "memory_mib"),
     )
 
 

@@ -9,13 +9,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One device or one MIG slice. `slice_name` is empty for a whole device; `pids` are those that hold memory on it."""
+    """One device or one MIG slice. `slice_name` is empty for a whole device; `pids` are those that hold memory on it.
+
+    `resource` is its class where whoever listed it knows more than the product's name says. Memory None is unknown."""
 
     uuid: str
     index: int
     product: str
     slice_name: str = ""
     pids: tuple[int, ...] = ()
+    resource: str = ""
+    memory_mib: int | None = None
 
 
 class NvmlFailed(RuntimeError):
@@ -52,7 +56,8 @@ def _device(nvml: Any, index: int) -> list[Gpu]:
     product = _text(nvml.nvmlDeviceGetName(handle))
     if _in_mig_mode(nvml, handle):
         return [_slice(nvml, index, product, part) for part in _slices(nvml, handle)]
-    return [Gpu(uuid=_text(nvml.nvmlDeviceGetUUID(handle)), index=index, product=product, pids=_pids(nvml, handle))]
+    uuid, memory = _text(nvml.nvmlDeviceGetUUID(handle)), _memory(nvml, handle)
+    return [Gpu(uuid=uuid, index=index, product=product, pids=_pids(nvml, handle), memory_mib=memory)]
 
 
 def _in_mig_mode(nvml: Any, handle: Any) -> bool:
@@ -81,7 +86,16 @@ def _slice(nvml: Any, index: int, product: str, part: Any) -> Gpu:
         product=product,
         slice_name=_text(nvml.nvmlDeviceGetName(part)),
         pids=_pids(nvml, part),
+        memory_mib=_memory(nvml, part),
     )
+
+
+def _memory(nvml: Any, handle: Any) -> int | None:
+    """None for devices that share the host's memory, and where the driver does not say."""
+    try:
+        return int(nvml.nvmlDeviceGetMemoryInfo(handle).total) >> 20 or None
+    except nvml.NVMLError:
+        return None
 
 
 def _pids(nvml: Any, handle: Any) -> tuple[int, ...]:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psutil
 
+AMD = "amd:"
+"""What ids of AMD devices begin with (`capacity.node.hardware.rocm.device_id`)."""
 TOKEN_VARIABLE = "LLMGW_START"  # noqa: S105  (a variable's name, no secret)
 
 
@@ -47,7 +49,15 @@ def spawn(arguments: Sequence[str], *, directory: str, environment: Mapping[str,
 def environment_of(token: str, declared: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
     """The few variables an engine gets. The control plane's own (addresses, passwords) are not among them."""
     passed = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-    return passed | dict(declared) | {"CUDA_VISIBLE_DEVICES": ",".join(devices), TOKEN_VARIABLE: token}
+    return passed | dict(declared) | visible(devices) | {TOKEN_VARIABLE: token}
+
+
+def visible(devices: Sequence[str]) -> dict[str, str]:
+    """What shows an engine its devices and no others.
+
+    ROCm takes CUDA_VISIBLE_DEVICES for its own too, and would see nothing of an empty one: with AMD devices it is left out."""
+    amd = [device.removeprefix(AMD) for device in devices if device.startswith(AMD)]
+    return {"ROCR_VISIBLE_DEVICES": ",".join(amd)} if amd else {"CUDA_VISIBLE_DEVICES": ",".join(devices)}
 
 
 def birth_of(pid: int) -> str | None:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from capacity.node.inventory import Inventory, NoRoom, assign
 from capacity.node.parameters import Refused, shown
-from capacity.node.processes import free_port
+from capacity.node.processes import AMD, free_port
 from capacity.node.record import Record
 from capacity.node.templates import Command, Template, rendered
 from capacity.ports import Order
@@ -46,9 +46,8 @@ def prepared(
     port = free_port(place.address, place.ports, {record.port for record in holding})
     if port is None:
         raise NoRoom(f"No port from {place.ports.start} to {place.ports.stop - 1} is free on this host.")
-    command = rendered(
-        template, model=order.model, values=order.parameters, host=place.address, port=port, devices=",".join(devices)
-    )
+    shown_devices = ",".join(device.removeprefix(AMD) for device in devices)
+    command = rendered(template, model=order.model, values=order.parameters, host=place.address, port=port, devices=shown_devices)
     intent = record_of(
         order,
         state="starting",

@@ -53,6 +53,11 @@ class FakeNvml:
     def nvmlDeviceGetUUID(self, handle: str) -> str:
         return f"UUID-{handle}"
 
+    def nvmlDeviceGetMemoryInfo(self, handle: str) -> Any:
+        if handle == "mig1":
+            raise NVMLError(self.NVML_ERROR_NOT_SUPPORTED)
+        return SimpleNamespace(total=80 << 30 if handle == "gpu0" else 20 << 30)
+
     def nvmlDeviceGetMigMode(self, handle: str) -> list[int]:
         if handle == "gpu0":
             raise NVMLError(self.NVML_ERROR_NOT_SUPPORTED)
@@ -76,8 +81,11 @@ class FakeNvml:
 def test_whole_devices_and_slices_are_listed_with_who_holds_them() -> None:
     nvml = FakeNvml()
     assert read_gpus(nvml) == [
-        Gpu(uuid="UUID-gpu0", index=0, product="NVIDIA H100 80GB HBM3"),
-        Gpu(uuid="UUID-mig0", index=1, product="NVIDIA A100-SXM4-40GB", slice_name="NVIDIA A100-SXM4-40GB MIG 3g.20gb"),
+        Gpu(uuid="UUID-gpu0", index=0, product="NVIDIA H100 80GB HBM3", memory_mib=80 << 10),
+        Gpu(
+            uuid="UUID-mig0", index=1, product="NVIDIA A100-SXM4-40GB", slice_name="NVIDIA A100-SXM4-40GB MIG 3g.20gb",
+            memory_mib=20 << 10,
+        ),
         Gpu(
             uuid="UUID-mig1", index=1, product="NVIDIA A100-SXM4-40GB",
             slice_name="NVIDIA A100-SXM4-40GB MIG 3g.20gb", pids=(os.getpid(),),

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -87,23 +88,23 @@ def _control(site: Site) -> list[Child]:
 
 
 def _example(site: Site) -> list[Child]:
-    """A host of its own that offers units of a class `sim`, and the load."""
+    """A host of its own that offers units of a class `sim`, and the load. The machine's cores are the other host's to offer."""
     gateway = (
         "capacity.gateway", "--api", site.url, "--token-file", str(site.folder / "example" / "token"),
         "--pool", "example",
     )  # fmt: skip
     return [
-        _node(site, name=EXAMPLE_NODE, child="node-example", pool="example", ports="21000-21999", resource="sim=16"),
+        _node(site, name=EXAMPLE_NODE, child="node-example", pool="example", ports="21000-21999", resources=("sim=16", "cpu=0")),
         Child(name="gateway", command=_module(*gateway), stage=2),
     ]
 
 
-def _node(site: Site, *, name: str, child: str, pool: str, ports: str, resource: str = "") -> Child:
+def _node(site: Site, *, name: str, child: str, pool: str, ports: str, resources: Sequence[str] = ()) -> Child:
     command = [
         sys.executable, str(site.root / "manage.py"), "node", name, "--pool", pool, "--state", str(node_state(site.folder, name)),
         "--ports", ports, "--end-engines-on-stop",
     ]  # fmt: skip
-    if resource:
+    for resource in resources:
         command += ["--resource", resource]
     return Child(name=child, command=tuple(command), stage=2, stop_seconds=NODE_STOP_SECONDS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,9 +18,8 @@ _PID_LINE = re.compile(r"PID (\d{1,10}) is using \d+ DRM device\(s\)(?::\s*([\d 
 def read(document: Mapping[str, Any]) -> Reading:
     """Devices by their number; "system" is none. A card in another mode than SPX is parts, each a card of its own here."""
     warnings: list[str] = []
-    devices = [_device(number, card, warnings) for number, card in _cards(document)]
-    if any(_serials_alike(document)):
-        warnings.append("Several cards say the same unique id: their numbers stand for them.")
+    ids = ids_of(document)
+    devices = [_device(ids[number], number, card, warnings) for number, card in _cards(document)]
     return one_host("rocm-smi --json", devices, warnings)
 
 
@@ -28,12 +28,15 @@ def _cards(document: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]
     yield from sorted(found, key=lambda pair: pair[0])
 
 
-def _serials_alike(document: Mapping[str, Any]) -> Iterator[bool]:
-    ids = [_unique_id(card) for _, card in _cards(document)]
-    yield len({one for one in ids if one}) < len([one for one in ids if one])
+def ids_of(document: Mapping[str, Any]) -> dict[int, str]:
+    """Card number → what ROCR_VISIBLE_DEVICES understands behind "amd:": GPU-<unique id>, or the number where there is none, or
+    where several cards have the same one, as the partitions of a device do."""
+    unique = {number: _unique_id(card) for number, card in _cards(document)}
+    times = Counter(unique.values())
+    return {number: f"amd:GPU-{one}" if one and times[one] == 1 else f"amd:{number}" for number, one in unique.items()}
 
 
-def _device(number: int, card: Mapping[str, Any], warnings: list[str]) -> Device:
+def _device(own_id: str, number: int, card: Mapping[str, Any], warnings: list[str]) -> Device:
     product = product_of(card)
     mode = _said(card, "Compute Partition") or "SPX"
     memory = mebibytes(f"{card.get('VRAM Total Memory (B)')} B")
@@ -42,7 +45,7 @@ def _device(number: int, card: Mapping[str, Any], warnings: list[str]) -> Device
     if mode.upper() != "SPX":
         warnings.append(f"card{number} is a part of a device in mode {mode}, and no whole {product or 'device'}.")
     resource = partition_resource_of(product, mode) if mode.upper() != "SPX" else resource_of(product)[0]
-    return Device(id=device_id(number, card), product=product, resource=resource, memory_mib=memory)
+    return Device(id=own_id, product=product, resource=resource, memory_mib=memory)
 
 
 def product_of(card: Mapping[str, Any]) -> str:
@@ -51,12 +54,6 @@ def product_of(card: Mapping[str, Any]) -> str:
     known = next((name for name in names if resource_of(name)[1]), None)
     by_id = amd_product(_said(card, "Device ID") or "") or next((p for name in names if (p := amd_product(name))), None)
     return known or by_id or next((name for name in names if not name.lower().startswith("0x")), "")
-
-
-def device_id(number: int, card: Mapping[str, Any]) -> str:
-    """What ROCR_VISIBLE_DEVICES understands behind "amd:": GPU-<unique id>, or the number where there is none."""
-    unique = _unique_id(card)
-    return f"amd:GPU-{unique}" if unique else f"amd:{number}"
 
 
 def _unique_id(card: Mapping[str, Any]) -> str:

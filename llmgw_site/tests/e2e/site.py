@@ -296,6 +296,7 @@ class LiveSite:
     def _node_of(self, host: Host, templates: Path) -> list[str]:
         return [
             *host.prefix, sys.executable, "manage.py", "node", host.name, "--pool", rows.POOL, "--resource", f"sim={host.units}",
+            "--resource", "cpu=0",
             "--state", str(self.folder / "node" / host.name), "--templates", str(templates),
             "--address", host.address, "--ports", host.ports, "--end-engines-on-stop",
         ]  # fmt: skip
