@@ -6,7 +6,7 @@ from quotas.api.base import NoSuchPath
 from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
 from quotas.api.scopes import Quotas, Scopes
 
-from . import brake, docs, modes, records, rows, verbs
+from . import brake, docs, modes, records, registered, rows, verbs
 
 
 def edited(name: str, view: type, key: str) -> list[URLPattern]:
@@ -28,6 +28,9 @@ urlpatterns = [
     path("snapshot", verbs.Snapshot.as_view(), name="api-snapshot"),
     path("load", verbs.Load.as_view(), name="api-load"),
     path("endpoints", verbs.Endpoints.as_view(), name="api-endpoints"),
+    path("endpoints/registered", registered.Registered.as_view(registered.LIST), name="api-registered"),
+    path("endpoints/registered/preview", registered.Registered.as_view(registered.PREVIEW), name="api-registered-preview"),
+    path("endpoints/registered/<path:name>", registered.Registered.as_view(registered.DETAIL), name="api-registered-detail"),
     path("models/<path:name>/wake", verbs.Wake.as_view(), name="api-model-wake"),
     path("models/<path:name>/pause", verbs.Pause.as_view(), name="api-model-pause"),
     path("models/<path:name>/end_rest", modes.EndRest.as_view(), name="api-model-end-rest"),

@@ -10,7 +10,7 @@ from . import rules as rules
 from . import template_rules as template_rules
 from .brake import brake_pull, brake_release
 from .edits import model_mode, model_wake, node_cordon, node_resources, node_resources_preview, pool_create
-from .endpoints import endpoint_add, endpoint_remove
+from .endpoints import endpoint_add, endpoint_preview, endpoint_remove
 from .modes import end_rest
 from .taking_over import TakeOver, take_over, take_over_preview
 
@@ -23,6 +23,7 @@ __all__ = [
     "delete",
     "end_rest",
     "endpoint_add",
+    "endpoint_preview",
     "endpoint_remove",
     "exclusive",
     "model_mode",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from quotas.models import User
-from quotas.services import exclusive, rows, save
+from quotas.services import check, exclusive, rows, save
 from quotas.services.rows import Findings, listed, rule_for
 from quotas.validators import validate_name
 
@@ -20,23 +19,47 @@ from ..fleet_scrape import allowed_networks
 from ..models import LanguageModel, Node, Replica
 from ..replica_names import new_name
 from ..sources.address import url_fault
-from ..sources.answers import ask, base_url
+from ..sources.answers import base_url
+from ..sources.look import Look, look
 
 UNASKED = "Say why: the reason stands in the history."
 
 
 def endpoint_add(engine: Replica, *, actor: User | None, reason: str) -> list[str]:
     """Registers a running engine: `engine` is a new row with url, model, profile and nodes, and devices and a name where they are
-    known. It is asked once whether it answers, before anything is locked. Returns warnings."""
+    known. It is looked at once, before anything is locked. Returns warnings."""
     _require_reason(reason)
+    found = _looked_at(engine)
+    warnings = save(engine, actor=actor, reason=reason)
+    _note_change(engine)
+    return [*warnings, *doubts(engine, found)]
+
+
+def endpoint_preview(engine: Replica) -> tuple[Look, list[str]]:
+    """What can be read there, and what registering it would warn of. Refuses what that would refuse; writes nothing."""
+    found = _looked_at(engine)
+    return found, [*check(engine), *doubts(engine, found)]
+
+
+def _looked_at(engine: Replica) -> Look:
     engine.url = engine.url.strip().rstrip("/")
     if fault := url_fault(engine.url, allowed_networks()):
         raise ValidationError({"url": fault})
-    silence = asyncio.run(ask({"": engine.url}, allowed_networks=allowed_networks()))[""]
-    _complete(engine, timezone.now(), answers=not silence)
-    warnings = save(engine, actor=actor, reason=reason)
-    _note_change(engine)
-    return [*warnings, f"It does not answer now and counts as unready: {silence}"] if silence else warnings
+    found = look(engine.url, allowed_networks())
+    _complete(engine, timezone.now(), answers=not found.silence)
+    return found
+
+
+def doubts(engine: Replica, found: Look) -> list[str]:
+    """What an operator should know of it: nothing of this keeps it from being registered."""
+    if found.silence:
+        return [f"It does not answer now and counts as unready: {found.silence}"]
+    told = [f"Its load is unknown, so nothing of {engine.model} is taken back: {found.unread}"] if found.unread else []
+    names = {engine.model.name, *engine.model.served_names}
+    if found.serves is not None and not names & set(found.serves):
+        serves = listed(list(found.serves)) or "no model"
+        told.append(f"It serves {serves}, not {engine.model}: requests that name it would fail.")
+    return told
 
 
 def endpoint_remove(engine: Replica, *, actor: User | None, reason: str) -> None:

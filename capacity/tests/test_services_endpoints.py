@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from capacity import services
 from capacity.models import LanguageModel, Node, Profile, Replica
 from capacity.services import endpoints
+from capacity.sources.look import Look
 from capacity.tests.factories import make_model, make_node, make_pool, make_profile
 
 pytestmark = pytest.mark.django_db
@@ -18,14 +19,10 @@ URL = "http://127.0.0.1:9"
 
 
 @pytest.fixture(autouse=True)
-def answers(monkeypatch):
-    """What asking an engine says; empty: it answers."""
-    said = {"": ""}
-
-    async def ask(urls, **_):
-        return dict.fromkeys(urls, said[""])
-
-    monkeypatch.setattr(endpoints, "ask", ask)
+def seen(monkeypatch):
+    """What a look at an engine tells."""
+    said = {"silence": "", "in_flight": 3, "unread": "", "serves": ("chat",)}
+    monkeypatch.setattr(endpoints, "look", lambda url, allowed: Look(**said))
     return said
 
 
@@ -60,11 +57,33 @@ def test_a_running_engine_is_registered_ready_with_its_reason(chat):
     )
 
 
-def test_one_that_does_not_answer_is_unready_and_that_is_said(chat, answers):
-    answers[""] = "Cannot be connected to (Connection refused)."
+def test_one_that_does_not_answer_is_unready_and_that_is_said(chat, seen):
+    seen["silence"] = "Cannot be connected to (Connection refused)."
     (warning,) = services.endpoint_add(engine(chat), actor=None, reason="r")
     assert warning == "It does not answer now and counts as unready: Cannot be connected to (Connection refused)."
     assert Replica.objects.get().state == "unready"
+
+
+def test_a_load_that_cannot_be_read_and_another_model_are_warned_of(chat, seen):
+    seen.update(in_flight=None, unread="Answered with status 404.", serves=("other", "another"))
+    assert services.endpoint_add(engine(chat), actor=None, reason="r") == [
+        "Its load is unknown, so nothing of chat is taken back: Answered with status 404.",
+        "It serves another, other, not chat: requests that name it would fail.",
+    ]
+
+
+def test_a_served_name_will_do(chat, seen):
+    seen["serves"] = ("chat-lora",)
+    LanguageModel.objects.update(served_names=["chat-lora"])
+    chat.model.refresh_from_db()
+    assert services.endpoint_add(engine(chat), actor=None, reason="r") == []
+
+
+def test_a_preview_says_what_is_there_and_writes_nothing(chat):
+    look, warnings = services.endpoint_preview(engine(chat))
+    assert (look.in_flight, warnings, Replica.objects.count()) == (3, [], 0)
+    with pytest.raises(ValidationError, match="no node nowhere"):
+        services.endpoint_preview(engine(chat, nodes=["nowhere"]))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +196,8 @@ def test_it_follows_a_new_name_of_its_model_and_profile(chat):
 
 def test_the_commands_say_the_same(chat, capsys):
     given = ("--model", "chat", "--profile", "h2", "--node", "n1", "--reason", "it ran before", "--name", "e1")
+    call_command("endpoint_add", URL, *given, "--preview")
+    assert capsys.readouterr().out == "It answers; in flight: 3; it serves: chat. Nothing was registered.\n"
     call_command("endpoint_add", URL, *given, "--json")
     assert json.loads(capsys.readouterr().out) == {"name": "e1", "state": "ready", "warnings": []}
     with pytest.raises(CommandError, match="e1 is registered at this address already"):
