@@ -1,6 +1,6 @@
 # `make help` says what there is. Everything happens below .venv/ and var/; root is never needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run lint test bench node
+.PHONY: help setup setup-dev run lint test bench chaos node
 
 PORT ?= 8000
 HOST ?= 127.0.0.1
@@ -8,6 +8,9 @@ VAR ?= var
 DEMO ?= 1
 POOL ?= default
 ARGS ?=
+SEED ?= 1
+MINUTES ?= 5
+ONLY ?=
 
 export LLMGW_VAR := $(abspath $(VAR))
 PY := .venv/bin/python
@@ -37,3 +40,6 @@ test: lint ## lint, then the tests on SQLite, then those of the database once mo
 
 bench: setup ## print the figures of speed and write var/bench.json
 	@$(PY) -m llmgw_site.benchmarks
+
+chaos: setup-dev ## hurt a fleet of real processes and watch: make chaos [SEED=1] [MINUTES=5] [ONLY=schedule]
+	@$(PY) -m llmgw_site.tests.chaos --seed "$(SEED)" --minutes "$(MINUTES)" $(if $(ONLY),--only "$(ONLY)")

@@ -99,9 +99,13 @@ class LiveSite:
         self._redis = embedded_redis.prepare(folder / "redis")
         self._shared_redis, self.redis_url = redis_url, redis_url or self._redis.url
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._commands = self._commands_of(folder)
-        self._environments = {host.process: self._environment_of(host) for host in self.hosts}
         self.token = ""
+        self.prepare()
+
+    def prepare(self) -> None:
+        """The commands of all processes, for the hosts as they are now."""
+        self._commands = self._commands_of(self.folder)
+        self._environments = {host.process: self._environment_of(host) for host in self.hosts}
 
     # --- processes
 
@@ -130,6 +134,9 @@ class LiveSite:
         else:
             process.send_signal(number)
         process.wait(DEADLINE_SECONDS)
+
+    def pid(self, name: str) -> int:
+        return self._processes[name].pid
 
     def running(self) -> set[str]:
         return {name for name, process in self._processes.items() if process.poll() is None}

@@ -1,0 +1,70 @@
+"""`python -m llmgw_site.tests.chaos`: hurt a fleet of real processes for some minutes; exit 1 where that broke a rule."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+from .fleet import Fleet
+from .report import table, write
+from .run import Result, Run
+from .schedule import Schedule, schedule
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def main(arguments: Sequence[str]) -> int:
+    asked = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is ended
+    folder = Path(tempfile.mkdtemp(prefix="llmgw-chaos-"))
+    numbers = iter([asked.only]) if asked.only is not None else count()
+    result = chaos(folder, asked.seed, minutes(asked.minutes, (schedule(asked.seed, number) for number in numbers)))
+    print(table(result))
+    target = Path(os.environ.get("LLMGW_VAR", ROOT / "var")) / "chaos.json"
+    write(result, target)
+    print(f"written to {target}")
+    if result.violations:
+        print(f"logs and database: {folder}")
+        return 1
+    shutil.rmtree(folder)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(prog="make chaos", description=__doc__)
+    found.add_argument("--seed", type=int, default=1)
+    found.add_argument("--minutes", type=float, default=5.0, help="no schedule begins later (default 5)")
+    found.add_argument("--only", type=int, metavar="NUMBER", help="this schedule alone")
+    return found
+
+
+def minutes(many: float, schedules: Iterator[Schedule]) -> Iterator[Schedule]:
+    """Those that begin within so many minutes from the first."""
+    first = time.monotonic()
+    for found in schedules:
+        if time.monotonic() > first + many * 60:
+            return
+        yield found
+
+
+def chaos(folder: Path, seed: int, schedules: Iterator[Schedule]) -> Result:
+    """A fleet below `folder`, hurt by one schedule after the other, and taken down."""
+    fleet = Fleet(folder)
+    run = Run(fleet, seed, lambda line: print(line, flush=True))
+    with fleet.whole(), run.watched() as onlooker:
+        run.begin(onlooker)
+        for found in schedules:
+            run.one(found, onlooker)
+    return run.result
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
