@@ -62,17 +62,19 @@ class Faults:
             if undo is not None:
                 heapq.heappush(due, (at + seconds, next(order), undo, 0.0))
 
-    def put_back(self) -> bool:
-        """Everything that was edited as it was at first; whether the API has taken all of it."""
-        done = [
-            self._patch("models", model.name, {"mode": "auto", "min_replicas": model.at_least, "max_replicas": model.at_most})
-            for model in MODELS
-        ]
-        done += [self._patch_profile(model.name, SIMULATOR) for model in MODELS]
-        done += [self._post(f"nodes/{name}/cordon", {"schedulable": True, "reason": "chaos"}) for name in HOSTS]
-        done += [self._patch("quotas", self._fleet.one("SELECT id FROM quotas_capacityquota"), {"limit": LIMIT})]
-        done += [self._post(f"load?pool={POOL}", {"source": "chaos", "models": {model.name: {"held": 0} for model in MODELS}})]
-        return all(status == 200 for status in done)
+    def put_back(self) -> list[str]:
+        """Everything that was edited as it was at first; what the API has not taken."""
+        done: dict[str, int | None] = {}
+        for model in MODELS:
+            values = {"mode": "auto", "min_replicas": model.at_least, "max_replicas": model.at_most}
+            done[model.name] = self._patch("models", model.name, values)
+            done[f"the profile of {model.name}"] = self._patch_profile(model.name, SIMULATOR)
+        for name in HOSTS:
+            done[name] = self._post(f"nodes/{name}/cordon", {"schedulable": True, "reason": "chaos"})
+        done["the limit"] = self._patch("quotas", self._fleet.one("SELECT id FROM quotas_capacityquota"), {"limit": LIMIT})
+        held = {model.name: {"held": 0} for model in MODELS}
+        done["the load"] = self._post(f"load?pool={POOL}", {"source": "chaos", "models": held})
+        return [f"{what} cannot be put back ({status or 'no answer'})" for what, status in done.items() if status != 200]
 
     # --- processes
 

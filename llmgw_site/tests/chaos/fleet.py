@@ -29,7 +29,7 @@ class Fleet(LiveSite):
     """Everything of a site twice where that is possible, and hosts that can be cut off."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, [_host(number, name) for number, name in enumerate(rows.HOSTS, start=1)])
+        super().__init__(folder, hosts=[_host(number, name) for number, name in enumerate(rows.HOSTS, start=1)])
         redis_port = int(self.redis_url.rpartition(":")[2].split("/")[0])
         self.cables = {host.name: Proxy(redis_port) for host in self.hosts}
         self.hosts = [

@@ -113,14 +113,14 @@ class Run:
         deadline = time.monotonic() + STEADY_SECONDS
         begin = onlooker.after(time.time()).passes
         rest_since: int | None = None
-        is_put_back = False
+        edited = ["nothing is put back yet"]
         while True:
             self._fleet.restart_what_ended()
-            is_put_back = is_put_back or self._faults.put_back()
+            edited = edited and self._faults.put_back()
             # as an operator does who knows why engines ended: a rest after failures is no part of what is tried here
             self._fleet.ask("DELETE FROM capacity_backoff")
             seen = onlooker.after(time.time())
-            why = unsteady(seen) if is_put_back else ["not everything could be put back"]
+            why = edited or unsteady(seen)
             rest_since = None if why else seen.passes if rest_since is None else rest_since
             if rest_since is not None and seen.passes >= rest_since + REST_PASSES:
                 return rest_since - begin
