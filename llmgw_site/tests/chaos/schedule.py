@@ -70,6 +70,10 @@ def _kill_child(dice: random.Random) -> Fault:
     return Fault(kind="kill_child", target=dice.choice(("worker", "worker-2", "web")), after=_soon(dice), value=_share(dice))
 
 
+def _kill_pass(dice: random.Random) -> Fault:
+    return Fault(kind="kill_pass", target="pass", after=_soon(dice))
+
+
 def _kill_engine(dice: random.Random) -> Fault:
     return Fault(kind="kill_engine", target=f"engine-{dice.randrange(1000)}", after=_soon(dice), value=_share(dice))
 
@@ -84,7 +88,7 @@ def _pause_engine(dice: random.Random) -> Fault:
         target=f"engine-{dice.randrange(1000)}",
         after=_soon(dice),
         seconds=dice.uniform(2, 6),
-        value=dice.random(),
+        value=_share(dice),
     )
 
 
@@ -151,6 +155,7 @@ KINDS: Mapping[str, Callable[[random.Random], Fault]] = {
     "kill_child": _kill_child,
     "load": _load,
     "kill_engine": _kill_engine,
+    "kill_pass": _kill_pass,
     "clock": _clock,
     "edit_limit": _edit_limit,
     "pause_engine": _pause_engine,
