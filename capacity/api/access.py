@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 
 from capacity.models import LanguageModel, Node
 from capacity.querysets import seen_scopes
+from capacity.served_names import owners, plain
 from quotas.api.errors import bad_request, not_found
 from quotas.models import Membership, Pool, User
 from quotas.querysets import subtree
@@ -55,22 +56,22 @@ def may_wake(user: User, model: LanguageModel) -> bool:
 
 
 def model_of(models: QuerySet[LanguageModel], name: str) -> LanguageModel:
-    """The model of that name, else the one that serves under it; 404 where there is none among `models`."""
+    """The model of that name, else the one that serves under it (in a pool the first by name).
+
+    404 where there is none among `models`, 400 where several pools have one."""
     if "\0" in name:
         raise not_found()
     if found := models.filter(name=name).first():
         return found
-    key = canonical_names(models).get(name)
-    if key is None:
+    served = models.order_by("-name").values_list("name", "pool_id", "served_names")
+    keys = {pool: key for key, pool, aliases in served if name in plain(aliases)}
+    if len(keys) > 1:
+        raise bad_request(f"Models of several pools serve under that name: {', '.join(sorted(keys.values()))}. Name one of them.")
+    if not keys:
         raise not_found()
-    return models.get(name=key)
+    return models.get(name=keys.popitem()[1])
 
 
 def canonical_names(models: QuerySet[LanguageModel]) -> dict[str, str]:
-    """Each name that a request may use → the model's own. Own names win over aliases, then the first by name."""
-    rows = list(models.order_by("name").values_list("name", "served_names"))
-    names = {name: name for name, _ in rows}
-    for name, aliases in rows:
-        for alias in aliases:
-            names.setdefault(alias, name)
-    return names
+    """Each name that a request may use → the model's own."""
+    return owners((name, plain(aliases)) for name, aliases in models.order_by().values_list("name", "served_names"))

@@ -8,6 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from capacity.fleet_scrape import allowed_networks
 from capacity.models import LanguageModel, Measurement, Profile, Replica
+from capacity.served_names import plain
 from capacity.sources.address import text_fault
 
 
@@ -18,7 +19,8 @@ def endpoints_document(models: QuerySet[LanguageModel]) -> dict[str, Any]:
     that was measured of its model, else 1. A weight of 0 was measured: this replica keeps its SLO at no load at all.
     """
     names = {
-        pk: {"name": name, "served_names": aliases} for pk, name, aliases in models.values_list("pk", "name", "served_names")
+        pk: {"name": name, "served_names": plain(aliases)}
+        for pk, name, aliases in models.values_list("pk", "name", "served_names")
     }
     weights, smallest = _weights(models)
     ready = Replica.objects.filter(model__in=models, state=Replica.State.READY, gone_at=None).exclude(url="").order_by("name")

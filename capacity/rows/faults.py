@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from .types import Problem, ProfileRow
+from ..served_names import contested, plain
+from .types import ModelRow, Problem, ProfileRow
 
 
 def node_fault(resources: Any, labels: Any) -> str:
@@ -35,6 +38,25 @@ def own_fraction(values: Mapping[str, Any], problems: list[Problem]) -> Fraction
     if share is None:
         problems.append(invalid(f"model:{values['name']}", f"scale_down_fraction “{text}” is no share; the pool's is used"))
     return share
+
+
+def own_names(model: str, value: Any, problems: list[Problem]) -> list[str]:
+    if isinstance(value, list) and plain(value) == value:
+        return plain(value)
+    problems.append(invalid(f"model:{model}", "its served_names are no list of names; it is asked for by its own name alone"))
+    return []
+
+
+def shared_names(models: dict[str, ModelRow], problems: list[Problem]) -> dict[str, ModelRow]:
+    """A name that two models serve under is one's alone."""
+    lost: dict[str, set[str]] = defaultdict(set)
+    for name, alias, owner in contested((row.name, row.served_names) for row in models.values()):
+        lost[name].add(alias)
+        detail = f"{owner} is asked for by “{alias}” too, and has those requests; take the name off one of them"
+        problems.append(invalid(f"model:{name}", detail))
+    for name, aliases in lost.items():
+        models[name] = replace(models[name], served_names=[kept for kept in models[name].served_names if kept not in aliases])
+    return models
 
 
 def fraction(text: str) -> Fraction | None:

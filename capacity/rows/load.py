@@ -14,7 +14,7 @@ from ..domain.probation import Target
 from ..domain.types import Settings
 from ..models import LanguageModel, Node, PoolSettings, Sample
 from ..sights import KnownNode, Patience
-from .faults import fraction, invalid, node_fault, own_fraction, profile_fault
+from .faults import fraction, invalid, node_fault, own_fraction, own_names, profile_fault, shared_names
 from .replicas import load_replicas
 from .texts import Json, columns
 from .types import BackoffRow, DecisionRow, ModelRow, NodeRow, Problem, ProfileRow, Rows
@@ -112,7 +112,7 @@ def load_models(
         if row[of_profile] is not None:
             own = profile_row(name, row[of_profile:], said, problems)
             profiles[name, own.name] = own
-    return models, profiles
+    return shared_names(models, problems), profiles
 
 
 Peaks = Mapping[int, tuple[int | None, int]]
@@ -138,7 +138,8 @@ def window_peaks(pool_id: int, windows: set[int | None], default_seconds: int, n
 def model_row(row: Sequence[Any], said: Json, peaks: Peaks, problems: list[Problem]) -> ModelRow:
     values = dict(zip(MODEL_FIELDS, row[: len(MODEL_FIELDS)], strict=True))
     peak, unknown = peaks.get(values["id"], (None, 0))
-    values["served_names"], values["probation"] = said[values["served_names"]], said[values["probation"]]
+    values["served_names"] = own_names(values["name"], said[values["served_names"]], problems)
+    values["probation"] = said[values["probation"]]
     targets = targets_of(values)
     fraction = own_fraction(values, problems)
     return ModelRow(

@@ -13,6 +13,7 @@ from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
 
 from ..domain.products import canonical_class
 from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica
+from ..served_names import owners, plain
 from .floors import floor_units
 
 PRICE = ("resource", "units", "hosts")
@@ -51,6 +52,20 @@ def keep_the_pool_of_what_runs(model: LanguageModel, stored: LanguageModel | Non
         findings.refuse(
             "pool", f"Replicas run in {stored.pool} ({running}): set max_replicas to 0 and wait until they are gone.{registered}"
         )
+
+
+@rule_for(LanguageModel)
+def serve_under_names_of_its_own(model: LanguageModel, stored: LanguageModel | None, findings: Findings) -> None:
+    """A request names one model. What is listed twice, or is the model's own name, is left out."""
+    others = LanguageModel.objects.filter(pool_id=model.pool_id).exclude(pk=model.pk)
+    taken = owners((name, plain(aliases)) for name, aliases in others.values_list("name", "served_names"))
+    if model.name in taken:
+        findings.refuse("name", f"{taken[model.name]} serves under the name “{model.name}”: take it off there first.")
+    model.served_names = list(dict.fromkeys(alias for alias in model.served_names if alias != model.name))
+    for alias in model.served_names:
+        if alias in taken:
+            how = "is a model" if taken[alias] == alias else f"is a name of {taken[alias]}"
+            findings.refuse("served_names", f"“{alias}” {how} of {model.pool}: a request by it could mean either.")
 
 
 @rule_for(Node)

@@ -51,7 +51,7 @@ def take_over_preview(lease: Lease, reports: Sequence[NodeReport] | None, instal
     if not waits.problems:
         raise ValidationError({"pool": f"{lease.pool} needs no take-over: this installation acts on it."})
     there = {found.name for report in reports for found in report.replicas if found.state != "exited"}
-    rows = set(present(lease).values_list("name", flat=True))
+    rows = set(present(lease).filter(is_registered=False).values_list("name", flat=True))
     modes = LanguageModel.objects.filter(pool=lease.pool_id).order_by().values_list("mode").annotate(Count("id"))
     return TakeOver(
         pool=lease.pool.name,
