@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from .clock import iso
@@ -60,12 +60,13 @@ class Facts:
 def facts_of(model: LanguageModel, mode: str, now: datetime) -> Facts:
     """Reads the live pool; writes nothing."""
     built, current = advise(deps(), pools(pk=model.pool_id)[0], now)
+    card = card_of(model, built, now)
     return Facts(
         model=model,
-        card=card_of(model, built, now),
+        card=card,
         preview=preview(built, current, model.name, mode),
         evidence=in_use(model),
-        doubts=doubts(model, now),
+        doubts=doubts(model, now, timedelta(seconds=card.card.covered_seconds)),
     )
 
 
@@ -110,7 +111,7 @@ def _side(side: Side) -> dict[str, Any]:
         "adds": side.adds,
         "removals": side.removals,
         "unit_hours": {resource: round(hours, 2) for resource, hours in side.unit_hours.items()},
-        "short_minutes": round(side.short_seconds / 60, 1),
+        "short_minutes": round(side.short_minutes, 1),
         "worst": _worst(side.worst),
     }
 

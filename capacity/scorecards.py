@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from statistics import median
 from typing import Any
 
 import numpy as np
 from django.conf import settings
 
-from .domain.scorecard import ASSUMED_START_SECONDS, WINDOW, Scorecard, Setup, Step, covered_seconds, scorecard
+from .domain.scorecard import ASSUMED_START_SECONDS, WINDOW, Scorecard, Setup, Step, as_written, covered_seconds, scorecard
 from .domain.types import Node, Snapshot
 from .models import LanguageModel, Replica, Rollup
 from .rollup import BUCKET, BUCKET_SECONDS
@@ -44,7 +45,27 @@ def card_of(model: LanguageModel, built: Built, now: datetime) -> Card:
     lasts = min(int(median(seen)) if seen else ASSUMED_START_SECONDS, _start_timeout(built.snapshot, model.name))
     snapshot = _one_model(built, model.name, steps, running)
     setup = Setup(snapshot=snapshot, running=running, start_seconds=lasts, step_seconds=BUCKET_SECONDS)
-    return Card(card=scorecard(steps, setup), start_seconds=lasts, starts_seen=len(seen))
+    key = (model.pk, steps[0].at if steps else None, steps[-1].at if steps else None, repr(setup))
+    return Card(card=_card(_Asked(key, steps, setup)), start_seconds=lasts, starts_seen=len(seen))
+
+
+class _Asked:
+    """A card by what it is made of: rollups are written once and never again, so that their ends tell them."""
+
+    def __init__(self, key: tuple[object, ...], steps: Sequence[Step], setup: Setup) -> None:
+        self.key, self.steps, self.setup = key, steps, setup
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(maxsize=8)
+def _card(asked: _Asked) -> Scorecard:
+    """Two weeks cost a second: the same card is not made again for the next look, until five more minutes are on record."""
+    return scorecard(asked.steps, asked.setup)
 
 
 def recorded(model: LanguageModel, now: datetime) -> timedelta:
@@ -153,7 +174,8 @@ def _one_model(built: Built, name: str, steps: Sequence[Step], running: Sequence
     own = built.rows.models[name].min_replicas
     alone = replace(
         snapshot,
-        models=tuple(replace(model, min_replicas=own) for model in snapshot.models if model.name == name),
+        at=steps[-1].at if steps else snapshot.at,
+        models=tuple(replace(as_written(model), min_replicas=own) for model in snapshot.models if model.name == name),
         profiles=tuple(profile for profile in snapshot.profiles if profile.model == name),
         measurements=None if measurements is None else tuple(row for row in measurements if row.model == name),
         backoffs=(),

@@ -82,6 +82,10 @@ class Side:
             self.worst = Worst(at=step.at, demand=step.demand, capacity=capacity)
 
     @property
+    def short_minutes(self) -> float:
+        return self.short_seconds / 60
+
+    @property
     def unit_hours(self) -> dict[str, float]:
         return {resource: seconds / 3600 for resource, seconds in sorted(self.unit_seconds.items())}
 
@@ -97,6 +101,21 @@ class Scorecard:
     @property
     def covered_days(self) -> float:
         return self.covered_seconds / timedelta(days=1).total_seconds()
+
+
+def as_written(model: Model) -> Model:
+    """What people wrote of it, in mode auto, without anything that passes or gateways saw of it lately."""
+    return replace(
+        model,
+        mode="auto",
+        held_requests=0,
+        last_arrival_at=None,
+        woken_at=None,
+        last_change_at=None,
+        demand_peak=None,
+        demand_seconds=None,
+        short_since=None,
+    )
 
 
 def scorecard(steps: Sequence[Step], setup: Setup) -> Scorecard:
@@ -135,7 +154,7 @@ class _Fleet:
     def __init__(self, setup: Setup) -> None:
         snapshot = setup.snapshot
         self._setup = setup
-        self._model: Model = replace(snapshot.models[0], mode="auto", woken_at=None, short_since=None, last_change_at=None)
+        self._model: Model = as_written(snapshot.models[0])
         self._policy: QuotaPolicy = build_policy(snapshot.scopes or (), snapshot.quotas or ())
         self._profiles = {row.name: row for row in snapshot.profiles}
         self._weights = _weights(snapshot)

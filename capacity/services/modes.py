@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -57,10 +57,10 @@ def is_nobodys(row: Any) -> bool:
     return getattr(row, "_history_user", row) is None
 
 
-def doubts(model: LanguageModel, now: datetime) -> list[str]:
-    """Why a reason is asked for before the model may act; empty where none is."""
+def doubts(model: LanguageModel, now: datetime, covered: timedelta | None = None) -> list[str]:
+    """Why a reason is asked for before the model may act; empty where none is. `covered`: how much is recorded, where known."""
     found = []
-    days = recorded(model, now)
+    days = recorded(model, now) if covered is None else covered
     if days < ENOUGH:
         found.append(f"Its load is recorded for {days / WINDOW * WINDOW.days:.1f} of the last 14 days, fewer than {ENOUGH.days}.")
     if not any(is_located(measurement) for _, measurement in in_use(model)):

@@ -350,3 +350,22 @@ def test_a_wrong_command_says_so_and_changes_nothing(arguments, sentence):
         command(*arguments)
     assert LanguageModel.objects.get().mode == "advise"
     assert not Measurement.objects.exists()
+
+
+def test_a_card_is_made_anew_when_what_it_is_made_of_changes():
+    fleet = Fleet(min_replicas=1, mode="advise")
+    now = fleet.fake.now()
+    remember(fleet.model, [25] * 4, until=now)
+
+    def adds():
+        fleet.deps.measurements.expire()
+        built, _ = mode_facts.advise(fleet.deps, fleet.lease, now)
+        return card_of(fleet.model, built, now).card.kept.adds
+
+    assert adds() == adds() == 3
+    Measurement.objects.update(max_concurrency=5)
+    assert adds() == 5
+    LanguageModel.objects.update(max_replicas=2)
+    assert adds() == 2
+    Rollup.objects.all().delete()
+    assert adds() == 0

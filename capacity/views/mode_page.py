@@ -116,7 +116,7 @@ def sides(facts: Facts, now: datetime) -> list[dict[str, Any]]:
     card = facts.card.card
     return [
         {"title": title, "side": side, "worst_url": chart_url(facts.model, side, now)}
-        for title, side in (("llmgw would have", card.kept), ("what ran", card.ran))
+        for title, side in (("llmgw, had it acted", card.kept), ("what ran", card.ran))
     ]
 
 
