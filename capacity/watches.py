@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 def look(source: MetricSource, pool: str, rows: Rows, observed: Observed | None, now: datetime) -> dict[str, Watch]:
     """Model → its watch after another look, for those that are watched now. Redis is asked only where there is one."""
-    found = {row.name: watch for row in rows.models.values() if (watch := read(row.probation)) is not None and watch.is_open}
+    stored = ((row.name, read(row.probation)) for row in rows.models.values() if row.probation)
+    found = {name: watch for name, watch in stored if watch is not None and watch.is_open}
     if not found or observed is None:
         return {}
     names = {present.name for present in observed.present if present.model in found}

@@ -116,7 +116,7 @@ def _since_then(base: Histograms | None, found: Histograms, latency: Latency) ->
 
 def sentence(watch: Watch) -> str:
     """What became of it, with the numbers."""
-    removal = f"The removal of {watch.replica} at {watch.since:%H:%M}"
+    removal = f"The removal of {watch.replica} on {watch.since:%d %b at %H:%M}"
     if watch.is_open:
         return f"{removal} is watched until {watch.until:%H:%M} UTC: {_numbers(watch.attained)}."
     if watch.result == "unknown":

@@ -124,30 +124,30 @@ def test_a_removal_during_the_watch_of_another_is_watched_with_it():
     [
         (
             look(a=counted(239, 4), b=counted(50, 50)),
-            "The removal of c at 14:03 is watched until 14:08 UTC: "
+            "The removal of c on 30 Nov at 14:03 is watched until 14:08 UTC: "
             "97.2 % of 143 observations within 500 ms TTFT, target 95 %.",
         ),
         (
             look(a=counted(100, 1), b=counted(50, 50)),
-            "The removal of c at 14:03 is watched until 14:08 UTC: "
+            "The removal of c on 30 Nov at 14:03 is watched until 14:08 UTC: "
             "0 % of 1 observation within 500 ms TTFT, target 95 %, too few to judge (at least 20).",
         ),
         (
             look(a=counted(1048, 51), b=counted(50, 50)),
-            "The removal of c at 14:03 was taken back at 14:04 UTC: "
+            "The removal of c on 30 Nov at 14:03 was taken back at 14:04 UTC: "
             "94.8 % of 999 observations within 500 ms TTFT, target 95 %.",
         ),
         (
             look(now=END, a=counted(200), b=counted(50, 50)),
-            "The removal of c at 14:03 held at 14:08 UTC: 100 % of 100 observations within 500 ms TTFT, target 95 %.",
+            "The removal of c on 30 Nov at 14:03 held at 14:08 UTC: 100 % of 100 observations within 500 ms TTFT, target 95 %.",
         ),
         (
             look(now=END),
-            "The removal of c at 14:03 was watched without a verdict: its engines have reported no latencies since.",
+            "The removal of c on 30 Nov at 14:03 was watched without a verdict: its engines have reported no latencies since.",
         ),
         (
             look(now=END, targets=()),
-            "The removal of c at 14:03 was watched without a verdict: "
+            "The removal of c on 30 Nov at 14:03 was watched without a verdict: "
             "the model has no SLO, or its engines' latencies were not read.",
         ),
     ],
@@ -176,3 +176,18 @@ def test_what_is_no_watch_is_none(stored):
 @pytest.mark.parametrize("value", [[1], {"a": 1}, "x", 5])
 def test_a_stored_watch_of_which_a_part_is_broken_breaks_nothing(field, value):
     read({**document(watch()), field: value})
+
+
+@given(st.integers(0, 200), st.integers(0, 200), st.integers(1, 99), st.integers(0, 50))
+def test_more_slow_requests_never_save_a_removal(quick, slow, percentile, more):
+    target = replace(P95, percentile=percentile)
+    before, after = (look(targets=(target,), new=counted(quick, number)) for number in (slow, slow + more))
+    assert 0 <= after.attained[0].within <= after.attained[0].count == quick + slow + more
+    assert before.result != "failed" or after.result == "failed"
+
+
+@given(st.integers(0, 100), st.integers(0, 100), st.integers(0, 100), st.integers(0, 100))
+def test_what_was_there_before_the_removal_changes_nothing(quick, slow, earlier_quick, earlier_slow):
+    old = watch(base={"a": counted(earlier_quick, earlier_slow)})
+    fresh = look(old=watch(base={}), a=counted(quick, slow))
+    assert look(old=old, a=counted(earlier_quick + quick, earlier_slow + slow)).attained == fresh.attained
