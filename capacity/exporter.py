@@ -13,7 +13,8 @@ from prometheus_client.registry import Collector
 
 from .brake_state import is_pulled
 from .domain.reasons import BRAKES
-from .models import Action, Decision, LanguageModel, Lease, Node, Pass, PoolSettings, Replica, Sample
+from .hearing import HEARD, heard
+from .models import Action, Decision, LanguageModel, Lease, Node, Pass, Replica, Sample
 
 MISSED_PASSES = 3
 # metric → (what it says, the attribute of Sample)
@@ -198,20 +199,6 @@ def hosts(nodes: list[Node], now: datetime) -> Metric:
     for labels, count in sorted(counts.items()):
         family.add_metric(labels, count)
     return family
-
-
-HEARD = ("reporting", "silent", "lost", "typed_in")
-
-
-def heard(node: Node, now: datetime) -> str:
-    """As passes judge it: a report far ahead of our clock says nothing of now, and is never lost."""
-    if node.reported_at is None:
-        return "typed_in"
-    windows = getattr(node.pool, "settings", None) or PoolSettings()
-    silent_for = (now - node.reported_at).total_seconds()
-    if silent_for >= windows.node_lost_seconds:
-        return "lost"
-    return "silent" if abs(silent_for) >= windows.node_silent_seconds else "reporting"
 
 
 def views(leases: list[Lease], now: datetime) -> Iterator[Metric]:

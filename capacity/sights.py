@@ -86,11 +86,12 @@ def heard(node: KnownNode, report: NodeReport | None, patience: Patience, now: d
 
     A report that is new to us came since the last pass, whatever its own time says: a clock that was set back, here or there,
     makes nobody lost. An old one that waited while no pass was made looks the same, and then it is waited for once more."""
+    last = node.host_clock_at or node.reported_at
+    if node.reported_at is not None and last is not None and (report is None or report.at == last):
+        return node.reported_at, beyond(patience.silent, last - node.reported_at)
     if report is None:
-        return node.reported_at, timedelta(0)
-    off, last = report.at - now, node.host_clock_at or node.reported_at
-    if node.reported_at is not None and report.at == last:
-        return node.reported_at, beyond(patience.silent, report.at - node.reported_at)
+        return None, timedelta(0)
+    off = report.at - now
     is_first_and_old = last is None and off < timedelta(0)
     if is_first_and_old or not beyond(patience.silent, off):
         return report.at, timedelta(0)
@@ -111,10 +112,15 @@ def node_problem(node: NodeSight, now: datetime) -> Mapping[str, str] | None:
 
 
 def _since(node: NodeSight) -> str:
-    if node.clock_off and not node.is_lost and node.host_clock_at:
-        way = "ahead" if node.clock_off > timedelta(0) else "behind, or it waited in the store"
-        return f"its clock is {way}: it reported as of {node.host_clock_at:%Y-%m-%d %H:%M:%S} UTC"
+    if node.clock_off and not node.is_lost:
+        return clock_words(node)
     return f"no report since {node.reported_at:%H:%M:%S} UTC" if node.reported_at else "no report since ever"
+
+
+def clock_words(node: NodeSight) -> str:
+    """How its clock is off. A report that waited while no pass was made looks like a clock that is behind."""
+    way = "ahead" if node.clock_off > timedelta(0) else "behind"
+    return f"its clock is {way}: it reported as of {node.host_clock_at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _fate(node: NodeSight) -> str:

@@ -7,6 +7,7 @@ from django.urls import path
 from .views import (
     brake_page,
     decisions,
+    engines_page,
     example,
     measurements,
     mode_page,
@@ -30,6 +31,9 @@ urlpatterns = [
     path("models/<path:name>/", model_page.model_page, name="model"),
     path("replicas/<path:name>/", replica_page.replica_page, name="replica"),
     path("pools/<path:name>/brake/", brake_page.brake_page, name="pool_brake"),
+    path("engines/", engines_page.engines, name="engines"),
+    path("engines/add/", engines_page.engine_add, name="engine_add"),
+    path("engines/<path:name>/forget/", engines_page.engine_forget, name="engine_forget"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("pools/<path:name>/take-over/", take_over.take_over, name="take_over"),
     path("tenants/", tenants.tenants, name="tenants"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -12,6 +11,7 @@ from quotas.models import CapacityQuota, Pool, Scope
 from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
 
 from ..domain.products import canonical_class
+from ..hearing import heard
 from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica
 from ..served_names import owners, plain
 from .floors import floor_units
@@ -258,15 +258,10 @@ def refuse_pool_in_use(pool: Pool, findings: Findings) -> None:
 def refuse_node_in_use(node: Node, findings: Findings) -> None:
     """Of a host that is lost nothing is waited for; what people registered there they forget themselves."""
     found = on_node(node)
-    waited_for = [row.name for row in found if row.is_registered or not is_lost(node)]
+    waited_for = [row.name for row in found if row.is_registered or heard(node, timezone.now()) != "lost"]
     if waited_for:
         sentence = f"{listed(waited_for)} run on {node}: cordon it and wait until they have moved.{and_registered(found)}"
         findings.refuse("__all__", sentence)
-
-
-def is_lost(node: Node) -> bool:
-    patience = timedelta(seconds=node.pool.settings.node_lost_seconds)
-    return node.reported_at is not None and timezone.now() - node.reported_at >= patience
 
 
 def replicas_on(node: Node) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, F, OuterRef, Q, Subquery
@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from .. import clock
 from ..brake_state import amounts
+from ..hearing import clock_fault, heard
 from ..models import Decision, LanguageModel, Measurement, Node, Profile, Replica, Sample
 from .brake_marks import Mark, since, subjects
 from .words import SHORT, UNKNOWING, sentence, title
@@ -150,31 +151,38 @@ def _over_capacity(frame: Frame) -> Iterator[Item]:
 
 
 def silent_nodes(frame: Frame) -> Any:
-    """Nodes that have reported once and not within their pool's `node_silent_seconds`."""
+    """Nodes that have reported once and not within their pool's `node_silent_seconds`, or whose clock is off by as much."""
     condition = Q(pk__in=[])
     for pool in frame.shown_pools:
         silent = getattr(pool, "settings", None)
-        seconds = silent.node_silent_seconds if silent else 30
-        condition |= Q(pool=pool, reported_at__lt=frame.now - timedelta(seconds=seconds))
-    return Node.objects.filter(condition).order_by("name")
+        bound = timedelta(seconds=silent.node_silent_seconds if silent else 30)
+        off = Q(host_clock_at__gte=F("reported_at") + bound) | Q(host_clock_at__lte=F("reported_at") - bound)
+        condition |= Q(pool=pool) & (Q(reported_at__lt=frame.now - bound) | off)
+    return Node.objects.filter(condition).select_related("pool__settings").order_by("name")
 
 
 def _silent_nodes(frame: Frame) -> Iterator[Item]:
     if not frame.user.sees_everything:
         return
     for node in silent_nodes(frame)[:MOST_OF_A_KIND]:
-        text = f"has not reported for {clock.age(node.reported_at, frame.now)}; its replicas are unknown and are left alone."
-        url = reverse("nodes") + f"#node-{node.pk}"
+        is_lost = heard(node, frame.now) == "lost"
         yield Item(
-            label="silent",
-            level="unknown",
+            label="lost" if is_lost else "silent",
+            level="bad" if is_lost else "unknown",
             subject=node.name,
-            text=text,
-            url=url,
+            text=_silence(node, frame.now, is_lost=is_lost),
+            url=reverse("nodes") + f"#node-{node.pk}",
             act="node →",
             place="nodes",
-            code="node_silent",
+            code="node_lost" if is_lost else "node_silent",
         )
+
+
+def _silence(node: Node, now: datetime, *, is_lost: bool) -> str:
+    if fault := clock_fault(node, now):
+        return f"is not used, for {fault}; what runs there runs on and is left alone."
+    fate = "are taken to be gone and are replaced" if is_lost else "are unknown and are left alone"
+    return f"has not reported for {clock.age(node.reported_at, now)}; its replicas {fate}."
 
 
 def profiles_in_use(frame: Frame) -> Any:

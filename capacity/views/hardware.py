@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from ..models import Node, Replica
 
@@ -31,10 +30,6 @@ def held_units(pool_ids: Iterable[int]) -> Mapping[str, Counter[str]]:
         for node in nodes:
             held[node][resource] += units
     return held
-
-
-def is_silent(node: Node, silent_seconds: int, now: datetime) -> bool:
-    return node.reported_at is not None and now - node.reported_at >= timedelta(seconds=silent_seconds)
 
 
 def by_class(nodes: Sequence[tuple[Node, bool]], held: Mapping[str, Counter[str]]) -> list[ClassUnits]:

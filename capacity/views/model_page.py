@@ -17,6 +17,7 @@ from ..samples import STATES, UNKNOWN, unpack
 from ..series import lines
 from ..timerange import PRESETS, InvalidRange, TimeRange, default_since, parse_range
 from .board import is_old, load_percent, threshold_percent
+from .failed_start import failed_start
 from .frame import frame_of
 from .live import live
 from .load_data import loads_of, replica_names, sentence, table, wire_figure
@@ -153,6 +154,7 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
         "actions": list(Action.objects.filter(model=model)[:ACTIONS_SHOWN]),
         "changes": _changes(model),
         "watch": watched(model, now),
+        "failed": failed_start(model, now),
     }
 
 
@@ -278,13 +280,15 @@ def _changes(model: LanguageModel) -> list[dict[str, Any]]:
         ("model", LanguageModel.history.filter(id=model.pk)),
         ("profile", Profile.history.filter(model_id=model.pk)),
         ("measurement", Measurement.history.filter(profile__model_id=model.pk)),
+        ("engine", Replica.history.filter(model_id=model.pk)),
     )
     kinds = {"+": "created", "~": "edited", "-": "deleted"}
+    of_engine = {"+": "registered", "~": "forgotten", "-": "deleted"}
     found = [
         {
             "at": row.history_date,
             "who": row.history_user,
-            "what": f"{what} {kinds[row.history_type]}",
+            "what": f"{what} {(of_engine if what == 'engine' else kinds)[row.history_type]}",
             "why": row.history_change_reason,
         }
         for what, rows in sources

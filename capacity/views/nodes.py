@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from ..hearing import Heard, clock_fault, heard
 from ..models import Node
 from .frame import frame_of
 from .hardware import by_class, held_units
@@ -23,13 +25,30 @@ class NodeRow:
     """A node with (class, held, offered) of each class."""
 
     node: Node
-    is_silent: bool
+    heard: Heard
+    clock_fault: str
     units: list[tuple[str, int, int]]
+
+    @property
+    def is_silent(self) -> bool:
+        return self.heard in {"silent", "lost"}
+
+    @property
+    def foreign(self) -> list[tuple[int, str, list[str]]]:
+        """Units of a class that processes that are not ours hold, and on which devices, where the host can name them."""
+        ids = self.node.foreign_devices.items()
+        return [
+            (units, name, sorted(device for device, kind in ids if kind == name))
+            for name, units in sorted(self.node.foreign.items())
+            if units
+        ]
 
     @property
     def state(self) -> tuple[str, str, str]:
         """Level, icon and word."""
-        if self.is_silent:
+        if self.heard == "lost":
+            return "bad", "✕", "lost"
+        if self.heard == "silent":
             return "unknown", "○", "silent"
         if not self.node.schedulable:
             return "warn", "◑", "cordoned"
@@ -46,16 +65,16 @@ def nodes(request: HttpRequest) -> HttpResponse:
     page = Paginator(opened, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
         "classes": by_class(opened, held),
-        "rows": [_row(node, is_open, held.get(node.name, {})) for node, is_open in page.object_list],
+        "rows": [_row(node, frame.now, held.get(node.name, {})) for node, _ in page.object_list],
         "page": page,
-        "reporting": sum(1 for node, is_open in opened if node.reported_at and (is_open or not node.schedulable)),
+        "reporting": sum(1 for node, _ in opened if heard(node, frame.now) == "reporting"),
         "total": len(opened),
         "place": "nodes",
     }
     return render(request, "pages/nodes.html", context)
 
 
-def _row(node: Node, is_open: bool, held: Mapping[str, int]) -> NodeRow:
+def _row(node: Node, now: datetime, held: Mapping[str, int]) -> NodeRow:
     classes = sorted({*node.resources, *held})
     units = [(name, held.get(name, 0), int(node.resources.get(name, 0))) for name in classes]
-    return NodeRow(node=node, is_silent=node.schedulable and not is_open, units=units)
+    return NodeRow(node=node, heard=heard(node, now), clock_fault=clock_fault(node, now), units=units)

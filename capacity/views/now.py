@@ -9,11 +9,12 @@ from django.db.models import F, OuterRef, Q, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from ..hearing import heard
 from ..models import Decision, LanguageModel, Measurement, Node, Replica, Sample
 from .attention import newest
 from .board import ordered, rows
 from .frame import Frame, frame_of
-from .hardware import by_class, held_units, is_silent
+from .hardware import by_class, held_units
 from .live import live
 from .words import SHORT
 
@@ -82,9 +83,4 @@ def changes(frame: Frame) -> list[Decision]:
 def open_nodes(frame: Frame) -> list[tuple[Node, bool]]:
     """Each node, and whether it may take new replicas now."""
     found = Node.objects.filter(pool__in=frame.shown_pools).select_related("pool__settings")
-    return [(node, node.schedulable and not is_silent(node, _silent_seconds(node), frame.now)) for node in found]
-
-
-def _silent_seconds(node: Node) -> int:
-    pool_settings = getattr(node.pool, "settings", None)
-    return pool_settings.node_silent_seconds if pool_settings else 30
+    return [(node, node.schedulable and heard(node, frame.now) in {"reporting", "typed_in"}) for node in found]
