@@ -45,7 +45,9 @@ def hold(lease: Lease, built: Built, plan: Plan, now: datetime) -> Held:
         brake.refresh_from_db()
     died = deaths(built, now)
     manual = brake_rows.manual(brake)
-    verdict = judge(asked, situation(lease, built, died, now), brake_rows.bounds(lease.pool.settings), now)
+    # in a quiet pass nothing is looked at: the situation costs a walk over all replicas
+    seen = situation(lease, built, died, now) if asked else Situation(release=brake_rows.release(brake), manual=manual)
+    verdict = judge(asked, seen, brake_rows.bounds(lease.pool.settings), now)
     rows, news = compared(brake, verdict.withheld, now)
     kept = {id(found.action) for found in verdict.withheld}
     return Held(

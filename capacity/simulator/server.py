@@ -32,6 +32,11 @@ class EngineServer:
         self._timer: asyncio.TimerHandle | None = None
         self._numbers = count(1)
         self._stopping = False
+        self._probe_is_broken = False
+
+    def break_probe(self, broken: bool = True) -> None:
+        """The health page says that the engine is not well (or no longer says so), while it serves on."""
+        self._probe_is_broken = broken
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_openai_errors])
@@ -52,6 +57,8 @@ class EngineServer:
 
     async def _health(self, request: web.Request) -> web.Response:
         self._refuse_unless_ready()
+        if self._probe_is_broken:
+            raise BadRequest("The health page is broken on purpose.", status=503)
         return web.Response()
 
     async def _metrics(self, request: web.Request) -> web.Response:
@@ -120,12 +127,15 @@ class EngineServer:
 
 
 async def serve(options: EngineOptions, announce: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT. `announce` gets the one line that says where; OSError when the port is taken."""
+    """Serve until SIGTERM or SIGINT. SIGUSR1 breaks the health page alone, SIGUSR2 mends it. `announce` gets the one line that
+    says where; OSError when the port is taken."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     server = EngineServer(options)
+    loop.add_signal_handler(signal.SIGUSR1, server.break_probe)
+    loop.add_signal_handler(signal.SIGUSR2, server.break_probe, False)
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=CUT_SECONDS, handler_cancellation=True)
     await runner.setup()
     try:

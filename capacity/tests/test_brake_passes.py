@@ -219,3 +219,16 @@ def test_a_quiet_pass_asks_no_query_for_the_brake(django_assert_max_num_queries)
     with django_assert_max_num_queries(12 + 2):
         reconcile.run_pass(fleet.deps, lease, fleet.fake.now())
     assert [row["kind"] for row in brake(fleet).recent] == ["start"]
+
+
+def test_what_a_pass_would_withhold_is_told_without_a_pass(capsys, time_machine):
+    from unittest import mock
+
+    from django.core.management import call_command
+
+    fleet = Fleet(units=40, min_replicas=30)
+    time_machine.move_to(fleet.fake.now(), tick=False)
+    with mock.patch("capacity.management.commands.reconcile.deps", return_value=fleet.deps):
+        call_command("reconcile", "--once", "--advise")
+    assert "The brake withholds" in capsys.readouterr().out
+    assert brake(fleet).withheld == []

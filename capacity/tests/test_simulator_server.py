@@ -253,6 +253,19 @@ def test_sigterm_ends_it_cleanly_in_the_middle_of_a_stream():
     assert (process.returncode, out, err) == (0, "", "")
 
 
+def test_a_health_page_that_is_broken_on_purpose_is_mended_again_and_the_engine_serves_meanwhile():
+    async def go() -> list[int]:
+        async with serving() as (server, client):
+            found = []
+            for broken in (True, False):
+                server.break_probe(broken)
+                found.append(await status(client.get("/health")))
+                found.append(await status(client.post("/v1/chat/completions", json=CHAT)))
+            return found
+
+    assert asyncio.run(go()) == [503, 200, 200, 200]
+
+
 def test_a_taken_port_is_one_sentence_and_exit_status_1(capsys):
     async def taken() -> int:
         runner = web.AppRunner(web.Application())

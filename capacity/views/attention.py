@@ -67,7 +67,9 @@ def _brakes(frame: Frame) -> Iterator[Item]:
             yield Item(label="brake on", level="bad", subject=mark.pool, text=text, url=url, act=act, code="manual")
             continue
         for rule, rows in mark.by_rule().items():
-            text = f"{amounts(rows)} withheld for {clock.age(since(rows), frame.now)}. {rows[0]['why']}"
+            whys = {row["why"] for row in rows}
+            why = whys.pop() if len(whys) == 1 else sentence(rule)
+            text = f"{amounts(rows)} withheld for {clock.age(since(rows), frame.now)}. {why}"
             yield Item(label=title(rule), level="warn", subject=subjects(rows), text=text, url=url, act=act, code=rule)
 
 

@@ -96,7 +96,7 @@ def context(pool: Pool, pull: PullForm, release: ReleaseForm) -> dict[str, Any]:
         "rows": [{**row, "since": datetime.fromisoformat(row["since"])} for row in state.withheld],
         "acting": LanguageModel.objects.filter(pool=pool, mode__in=ACTING).count(),
         "running": Replica.objects.filter(pool=pool, gone_at=None).count(),
-        "changes": Brake.history.filter(id=pool.brake.pk).select_related("history_user")[:CHANGES_SHOWN],
+        "changes": Brake.history.filter(id=pool.brake.pk, changed_at__isnull=False)[:CHANGES_SHOWN],
         "pull": pull,
         "release": release,
         "longest": LONGEST_REASON,

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from capacity import brake_state, clock, services
 from capacity.brake_state import BrakeState
+from capacity.domain.phrases import number
 from quotas.forms import sentences
 from quotas.models import Pool
 
@@ -70,9 +71,10 @@ def named(name: str) -> Pool:
 
 def lines(found: BrakeState, now: datetime) -> Iterator[str]:
     yield head(found)
-    span, count = clock.duration(found.window_seconds), found.counted
+    count = found.counted
+    stops, starts = number(count.stops, "stop"), number(count.starts, "start")
     yield (
-        f"In the last {span}: {count.stops} stops of {count.stops_allowed} that pass, {count.starts} starts of at least "
+        f"In the last {clock.duration(found.window_seconds)}: {stops} of {count.stops_allowed} that pass, {starts} of at least "
         f"{count.starts_allowed}."
     )
     if not found.withheld:

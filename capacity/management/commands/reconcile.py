@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from capacity.braking import hold
 from capacity.domain.plan_document import plan_document
 from capacity.domain.plan_table import table
 from capacity.models import Lease
@@ -30,8 +31,9 @@ class Command(BaseCommand):
             raise CommandError(f"There is no pool “{options['pool']}”." if options["pool"] else "There is no pool yet.")
         if options["advise"]:
             for lease in leases:
-                _, plan = advise(deps(), lease, datetime.now(UTC))
-                self.say(lease, plan, as_json=options["json"])
+                now = datetime.now(UTC)
+                built, plan = advise(deps(), lease, now)
+                self.say(lease, hold(lease, built, plan, now).plan, as_json=options["json"])
             return
         reports = [self.one_pass(lease, as_json=options["json"]) for lease in leases]
         if any(report.outcome != "done" for report in reports):

@@ -71,6 +71,19 @@ def hosts() -> str:
     return token_create(service_account("gateway"), days=1)
 
 
+def release() -> str:
+    """Lets through what the brake withholds now."""
+    from django.utils import timezone
+
+    from capacity import brake_state, services
+    from quotas.models import Pool
+
+    pool = Pool.objects.select_related("brake", "settings").get(name=POOL)
+    version = brake_state.version(pool.brake)
+    services.brake_release(pool, version=version, actor=None, reason="tests", now=timezone.now())
+    return ""
+
+
 def burst() -> str:
     """Forty passes at once: more than the workers can do one after another."""
     from capacity.models import Lease
@@ -93,4 +106,4 @@ def operator() -> str:
 
 if __name__ == "__main__":
     django.setup()
-    print({"seed": seed, "hosts": hosts, "burst": burst, "operator": operator}[sys.argv[1]]())
+    print({"seed": seed, "hosts": hosts, "burst": burst, "operator": operator, "release": release}[sys.argv[1]]())
