@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +17,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from capacity.node.processes import TOKEN_VARIABLE
+from llmgw_site.tests.chaos import leftovers
 from llmgw_site.tests.chaos.fleet import CLOCK
 from llmgw_site.tests.chaos.proxy import Proxy
 
@@ -68,6 +73,32 @@ def test_a_dropped_connection_is_heard_of_when_something_is_said(cable: Proxy, h
     host.connection.send_command("GET", "a")
     with pytest.raises(redis.ConnectionError):
         host.connection.read_response()
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_what_a_killed_run_left_running_is_ended_by_the_next_and_a_living_ones_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_over: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = leftovers.new_folder()
+    if is_over:
+        (folder / "owner").write_text("1 another-birth")
+    worker = subprocess.Popen(["sleep", "600"], env={"LLMGW_VAR": str(folder)})
+    engine = subprocess.Popen(["sleep", "600"], env={TOKEN_VARIABLE: "abc"})
+    record = folder / "node" / "host-1" / "replicas" / "chat-1.json"
+    record.parent.mkdir(parents=True)
+    record.write_text(json.dumps({"token": "abc"}))
+    try:
+        leftovers.end_leftovers()
+        if not is_over:
+            assert (worker.poll(), engine.poll()) == (None, None)
+        else:
+            assert (worker.wait(), engine.wait()) == (-signal.SIGKILL, -signal.SIGKILL)
+    finally:
+        for process in (worker, engine):
+            process.kill()
+            process.wait()
+    assert record.exists()
 
 
 @pytest.mark.parametrize("seconds", [-3600, 0, 45])

@@ -7,13 +7,13 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
 from .fleet import Fleet
+from .leftovers import end_leftovers, new_folder
 from .report import table, write
 from .run import Result, Run
 from .schedule import Schedule, schedule
@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[3]
 def main(arguments: Sequence[str]) -> int:
     asked = parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is ended
-    folder = Path(tempfile.mkdtemp(prefix="llmgw-chaos-"))
+    end_leftovers()
+    folder = new_folder()
     numbers = iter([asked.only]) if asked.only is not None else count()
     result = chaos(folder, asked.seed, minutes(asked.minutes, (schedule(asked.seed, number) for number in numbers)))
     print(table(result))

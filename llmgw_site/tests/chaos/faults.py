@@ -7,6 +7,7 @@ import heapq
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
@@ -28,10 +29,11 @@ def nothing() -> None:
 
 
 class Faults:
-    """Over one fleet. A fault that finds nothing to hurt does nothing."""
+    """Over one fleet. A fault that finds nothing to hurt does nothing. `untaken`: edits that the API did not take, by kind."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        self.untaken: Counter[str] = Counter()
 
     def _acts(self) -> Mapping[str, Callable[[Fault], Undo]]:
         return {
@@ -132,24 +134,25 @@ class Faults:
     # --- people and gateways, whose acts fail where nobody answers
 
     def _cordon(self, fault: Fault) -> Undo:
-        self._post(f"nodes/{fault.target}/cordon", {"schedulable": False, "reason": "chaos"})
-        return nothing
+        return self._taken(fault, self._post(f"nodes/{fault.target}/cordon", {"schedulable": False, "reason": "chaos"}))
 
     def _load(self, fault: Fault) -> Undo:
-        self._post(f"load?pool={POOL}", {"source": "chaos", "models": {fault.target: fault.value}})
-        return nothing
+        return self._taken(fault, self._post(f"load?pool={POOL}", {"source": "chaos", "models": {fault.target: fault.value}}))
 
     def _edit_model(self, fault: Fault) -> Undo:
-        self._patch("models", fault.target, fault.value)
-        return nothing
+        return self._taken(fault, self._patch("models", fault.target, fault.value))
 
     def _edit_limit(self, fault: Fault) -> Undo:
-        self._patch("quotas", self._fleet.one("SELECT id FROM quotas_capacityquota"), fault.value)
-        return nothing
+        quota = self._fleet.one("SELECT id FROM quotas_capacityquota")
+        return self._taken(fault, self._patch("quotas", quota, fault.value))
 
     def _edit_parameters(self, fault: Fault) -> Undo:
         assert isinstance(fault.value, Mapping)
-        self._patch_profile(fault.target, {**SIMULATOR, **fault.value})
+        return self._taken(fault, self._patch_profile(fault.target, {**SIMULATOR, **fault.value}))
+
+    def _taken(self, fault: Fault, status: int | None) -> Undo:
+        if status != 200:
+            self.untaken[f"{fault.kind} ({status or 'no answer'})"] += 1
         return nothing
 
     def _patch_profile(self, model: str, parameters: Mapping[str, str]) -> int | None:

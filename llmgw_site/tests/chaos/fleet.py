@@ -16,7 +16,8 @@ from typing import Any
 
 import psutil
 
-from llmgw_site.tests.e2e.site import Host, LiveSite
+from llmgw_site.tests.e2e.host import Host
+from llmgw_site.tests.e2e.site import LiveSite
 
 from . import rows
 from .proxy import Proxy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ from .run import Result
 
 
 def document(result: Result) -> dict[str, Any]:
-    """`{"seed", "schedules", "faults", "looks", "longest_recovery_passes", "violations", "again"}`."""
+    """`{"seed", "schedules", "faults", "untaken", "looks", "longest_recovery_passes", "violations", "again"}`."""
     return {
         "seed": result.seed,
         "schedules": len(result.recovery_passes),
         "faults": dict(sorted(result.faults.items())),
+        "untaken": dict(sorted(result.untaken.items())),
         "looks": result.looks,
         "longest_recovery_passes": max(result.recovery_passes.values(), default=None),
         "violations": [{"schedule": number, "what": what} for number, what in result.violations],
@@ -29,15 +31,19 @@ def again(seed: int, number: int) -> str:
 
 def table(result: Result) -> str:
     found = document(result)
-    faults = ", ".join(f"{kind} {count}" for kind, count in found["faults"].items())
     lines = [
-        f"seed {result.seed}: {found['schedules']} schedules, {sum(result.faults.values())} faults ({faults})",
+        f"seed {result.seed}: {found['schedules']} schedules, {sum(result.faults.values())} faults ({_counts(found['faults'])})",
+        f"edits that the API did not take: {_counts(found['untaken']) or 0}",
         f"looked at {result.looks} times; longest way back to rest: {found['longest_recovery_passes']} passes",
         f"violations: {len(result.violations)}",
     ]
     lines += [f"  schedule {number}: {what}" for number, what in result.violations]
     lines += [f"again: {command}" for command in found["again"]]
     return "\n".join(lines)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in counts.items())
 
 
 def write(result: Result, path: Path) -> None:

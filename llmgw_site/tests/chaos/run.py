@@ -25,10 +25,12 @@ REST_PASSES = 3  # in so many passes in a row nothing is to be done
 
 @dataclass(slots=True, kw_only=True)
 class Result:
-    """What became of a run. `violations`: (schedule, sentence); `recovery_passes`: schedule → passes until all was at rest."""
+    """What became of a run. `violations`: (schedule, sentence); `recovery_passes`: schedule → passes until all was at rest;
+    `untaken`: edits of those faults that the API did not take."""
 
     seed: int
     faults: Counter[str] = field(default_factory=Counter)
+    untaken: Counter[str] = field(default_factory=Counter)
     recovery_passes: dict[int, int] = field(default_factory=dict)
     violations: list[tuple[int, str]] = field(default_factory=list)
     looks: int = 0
@@ -105,7 +107,7 @@ class Run:
         self._faults.run(schedule)
         passes = self._settle(onlooker)
         self.result.recovery_passes[schedule.number] = passes
-        self.result.looks = onlooker.looks
+        self.result.looks, self.result.untaken = onlooker.looks, self._faults.untaken
         self._say(f"  passes until it was at rest: {passes}")
 
     def _settle(self, onlooker: Onlooker) -> int:

@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .site import Host
+from .host import Host
 
 # the range for benchmarks of networks (RFC 2544): nobody's real hosts are there
 SUBNET = "198.18.{number}"

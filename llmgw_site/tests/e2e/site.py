@@ -12,9 +12,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ from llmgw_site import embedded_redis
 from llmgw_site.supervisor import children
 
 from . import rows
+from .host import Host, only_host
 
 ROOT = Path(__file__).resolve().parents[3]
 DEADLINE_SECONDS = 90
@@ -48,30 +48,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """A host's node worker. `process`: its name among the site's processes; `prefix`: the command that runs it elsewhere."""
-
-    name: str
-    units: int = 16
-    address: str = "127.0.0.1"
-    redis_address: str = embedded_redis.HOST
-    redis_port: int | None = None
-    ports: str = "20000-20019"
-    prefix: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def process(self) -> str:
-        return "node" if self.name == rows.NODE else f"node-{self.name}"
-
-
-def only_host() -> Host:
-    """The one of most tests; its engines' ports are where no other run of these tests looks for one."""
-    first = 26_000 + os.getpid() % 300 * 20
-    return Host(name=rows.NODE, ports=f"{first}-{first + 19}")
 
 
 class LiveSite:
@@ -105,7 +81,7 @@ class LiveSite:
     def prepare(self) -> None:
         """The commands of all processes, for the hosts as they are now."""
         self._commands = self._commands_of(self.folder)
-        self._environments = {host.process: self._environment_of(host) for host in self.hosts}
+        self._environments = {host.process: host.environment_at(self.redis_url) for host in self.hosts}
 
     # --- processes
 
@@ -293,26 +269,12 @@ class LiveSite:
         templates = folder / "templates.toml"
         script = Path(__file__).with_name("hostile_engine.py")
         templates.write_text("".join(TEMPLATE.format(manner=manner, script=script) for manner in rows.MANNERS))
-        nodes = {host.process: self._node_of(host, templates) for host in self.hosts}
+        nodes = {host.process: host.command(folder / "node" / host.name, templates) for host in self.hosts}
         second = [part.replace("control@", "control-2@") for part in product["worker"]]
         twin = [part.replace("celerybeat-schedule", "celerybeat-schedule-2") for part in product["beat"]]
         # what stands on the line counts more than what stands in the file
         listen = ("--bind", *{embedded_redis.HOST, self.address})
         return {**product, **nodes, "worker-2": second, "beat-2": twin, "redis": [*self._redis.command, *listen]}
-
-    def _node_of(self, host: Host, templates: Path) -> list[str]:
-        return [
-            *host.prefix, sys.executable, "manage.py", "node", host.name, "--pool", rows.POOL, "--resource", f"sim={host.units}",
-            "--resource", "cpu=0",
-            "--state", str(self.folder / "node" / host.name), "--templates", str(templates),
-            "--address", host.address, "--ports", host.ports, "--end-engines-on-stop",
-        ]  # fmt: skip
-
-    def _environment_of(self, host: Host) -> dict[str, str]:
-        """It reaches Redis by the address and the port at which that is seen from there."""
-        port = self.redis_url.rpartition(":")[2].split("/")[0]
-        there = self.redis_url.replace(f"{embedded_redis.HOST}:{port}", f"{host.redis_address}:{host.redis_port or port}")
-        return {"REDIS_URL": there, **host.environment}
 
 
 def _lives(pid: int) -> bool:

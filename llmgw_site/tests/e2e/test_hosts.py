@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from . import hosts as networks
+from .host import Host
 from .hosts import Network
-from .site import Host, LiveSite, until
+from .site import LiveSite, until
 
 WIDE, CHAT = 3, 1
 ORDERS = "SELECT op, replica_name FROM capacity_action WHERE state NOT IN ('advice', 'withheld') ORDER BY id"
