@@ -12,11 +12,13 @@ from .domain.types import Action
 from .models import Brake, PoolSettings
 
 Row = Mapping[str, Any]
+LONGEST_WINDOW_SECONDS = 86_400
+"""What forms refuse beyond; a row that was written otherwise does not let the counts grow without end."""
 
 
 def bounds(settings: PoolSettings) -> Bounds:
     return Bounds(
-        window_seconds=settings.brake_window_seconds,
+        window_seconds=min(settings.brake_window_seconds, LONGEST_WINDOW_SECONDS),
         stops=settings.brake_stops,
         stop_percent=settings.brake_stop_percent,
         starts=settings.brake_starts,
@@ -101,4 +103,4 @@ def sameness(row: Row) -> tuple[Any, ...]:
 
 
 def window(settings: PoolSettings) -> timedelta:
-    return timedelta(seconds=settings.brake_window_seconds)
+    return timedelta(seconds=bounds(settings).window_seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -125,14 +126,25 @@ def parse_until(text: str, now: datetime) -> datetime | None:
     text = text.strip()
     if not text:
         return None
-    amount = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
-    unit = text[len(amount) :].strip() if text.startswith(amount) else ""
-    if amount.isascii() and amount.isdigit() and unit in SPANS and len(amount) < 8:
-        return now + timedelta(seconds=int(amount) * SPANS[unit])
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        found = None
+    found = _span(text, now) or _instant(text)
     if found is None:
         raise ValueError(f"“{text[:60]}” is no time: write 30m, 2h, or an instant such as 2026-11-30T14:00Z.")
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found
+
+
+def _span(text: str, now: datetime) -> datetime | None:
+    found = re.fullmatch(r"([0-9]{1,5}) ?([a-z]+)", text)
+    if found is None or found[2] not in SPANS:
+        return None
+    return now + timedelta(seconds=int(found[1]) * SPANS[found[2]])
+
+
+def _instant(text: str) -> datetime | None:
+    """None where it is none, or lies beyond what a date can tell."""
+    try:
+        found = parse_datetime(text)
+        if found is not None and found.tzinfo is None:
+            found = found.replace(tzinfo=UTC)
+        return found and found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

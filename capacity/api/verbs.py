@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -17,8 +17,6 @@ from capacity.api.endpoints import endpoints_document
 from capacity.api.load import known_only
 from capacity.api.rows import Models, Nodes, Pools
 from capacity.domain import InvalidSnapshot, loads, plan_json
-from capacity.evacuate import document as document_of_cordon
-from capacity.evacuate import facts_of
 from capacity.models import LanguageModel, Lease
 from capacity.snapshot import live_document
 from capacity.sources.push_document import InvalidPush, parse_push
@@ -27,7 +25,7 @@ from capacity.store import redis_client
 from capacity.wiring import deps
 from quotas.api.base import ApiView, document, only, require
 from quotas.api.catalog import EDITED_DETAIL, Catalog
-from quotas.api.errors import Fields, Problem, conflict, not_found, unavailable
+from quotas.api.errors import Fields, Problem, not_found, unavailable
 from quotas.api.parsers import RawJSONParser
 
 OPERATORS = "Operators may do that."
@@ -68,7 +66,7 @@ class Load(ApiView):
         operation_id="load",
         parameters=[bodies.POOL],
         request=bodies.Load,
-        responses={200: bodies.LoadTaken, **bodies.refused(400, 403, 404, 409, 413, 415, 503)},
+        responses={200: bodies.LoadTaken, **bodies.refused(400, 403, 404, 413, 415, 503)},
         examples=[bodies.LOAD_EXAMPLE, bodies.LOAD_ANSWER_EXAMPLE],
     )
     def post(self, request: Any) -> Response:
@@ -79,12 +77,10 @@ class Load(ApiView):
             push = parse_push(request.data, self.now())
         except InvalidPush as error:
             raise Problem(400, "invalid", "The push is not valid; see the fields.", fields=by_path(error.faults)) from None
-        known, store = known_only(pool, replace(push, account=request.user.username)), PushStore(redis_client())
-        if store.taken_by(pool.name, push.source, push.at) not in {None, "", request.user.username}:
-            raise conflict(f"Another account pushes as “{push.source}”: give this gateway a source of its own.")
-        if not store.push(pool.name, known.push, ignored=len(known.ignored)):
+        push, ignored = known_only(pool, push)
+        if not PushStore(redis_client()).push(pool.name, push):
             raise unavailable("Redis cannot be reached at the moment; the push was not taken.")
-        return Response({"source": push.source, "taken": known.taken, "ignored": known.ignored})
+        return Response({"ignored": ignored})
 
 
 class Plan(ApiView):
@@ -192,17 +188,14 @@ class Cordon(NamedLikeAVerb, ApiView):
         operation_id="node_cordon",
         request=bodies.Cordon,
         responses={200: bodies.Cordoned, **bodies.refused(400, 403, 404)},
-        examples=[bodies.CORDON_EXAMPLE, bodies.CORDON_PREVIEW_EXAMPLE],
+        examples=[bodies.CORDON_EXAMPLE],
     )
     def post(self, request: Any, name: str) -> Response:
-        """Take a node out of service (what runs there is moved away), or give it back; or say what would move."""
+        """Take a node out of service (what runs there is moved away), or give it back."""
         if "\0" in name:
             raise not_found()
         node = get_object_or_404(visible_nodes(request.user), name=name)
-        require(request.user.may_operate, OPERATORS)
         asked = read(bodies.Cordon, request)
-        if asked["preview"]:
-            return Response(document_of_cordon(facts_of(node, asked["schedulable"], self.now())))
         services.node_cordon(node, asked["schedulable"], actor=request.user, reason=asked["reason"])
         return Response({"node": node.name, "schedulable": node.schedulable})
 

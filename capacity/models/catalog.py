@@ -21,6 +21,7 @@ from ..querysets import MeasurementQuerySet, ModelQuerySet, OfModelQuerySet
 
 WHOLE = [MaxValueValidator(LARGEST)]
 POSITIVE = [MinValueValidator(1), MaxValueValidator(LARGEST)]
+BRAKE_WINDOW = [MinValueValidator(1), MaxValueValidator(86_400)]
 
 
 def validate_fraction(value: str) -> None:
@@ -98,7 +99,7 @@ class PoolSettings(models.Model):
     node_silent_seconds = models.PositiveBigIntegerField(default=30, validators=WHOLE)
     node_lost_seconds = models.PositiveBigIntegerField(default=300, validators=WHOLE)
     brake_window_seconds = models.PositiveBigIntegerField(
-        default=600, validators=POSITIVE, help_text="The brake counts what happened in this time."
+        default=600, validators=BRAKE_WINDOW, help_text="The brake counts what happened in this time: at most a day."
     )
     brake_stops = models.PositiveBigIntegerField(default=2, validators=WHOLE, help_text="Stops in that time that always pass.")
     brake_stop_percent = models.PositiveSmallIntegerField(

@@ -84,7 +84,8 @@ def lines(found: BrakeState, now: datetime) -> Iterator[str]:
     for row in found.withheld:
         what = row["replica"] or f"{row['profile']} on {', '.join(row['nodes'])}"
         since = clock.age(datetime.fromisoformat(row["since"]), now)
-        yield f"  {row['op']:<7} {row['model']}  {what}  ({row['reason']})  {row['rule']}, for {since}: {row['why']}"
+        also = f" (without it: {row['also']})" if row["also"] else ""
+        yield f"  {row['op']:<7} {row['model']}  {what}  ({row['reason']})  {row['rule']}{also}, for {since}: {row['why']}"
 
 
 def head(found: BrakeState) -> str:
