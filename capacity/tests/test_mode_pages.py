@@ -167,3 +167,16 @@ def test_a_wrong_command_says_so_and_changes_nothing(arguments, sentence):
         command(*arguments)
     assert LanguageModel.objects.get().mode == "advise"
     assert not Measurement.objects.exists()
+
+
+def test_the_page_also_stands_where_redis_does_not_answer(operator, monkeypatch):
+    import redis
+
+    from capacity.wiring import make_deps
+
+    nowhere = redis.Redis(host="127.0.0.1", port=1, socket_connect_timeout=1)
+    monkeypatch.setattr(mode_facts, "deps", lambda: make_deps(nowhere))
+    make_model("chat", mode="advise")
+    text = operator.get(PAGE, {"mode": "auto"}).content.decode()
+    assert "<b>0</b> starts and <b>0</b> stops would be done" in text
+    assert "Nothing is recorded yet." in text

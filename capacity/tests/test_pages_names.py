@@ -47,7 +47,8 @@ def fleet_named(name):
 
 def urls_of(fleet):
     lists = [reverse(name) for name in ("now", "models", "nodes", "tenants", "measurements", "decisions")]
-    own = [reverse("model", args=[fleet.model.name]), reverse("replica", args=[fleet.replicas[0].name])]
+    own = [reverse(page, args=[fleet.model.name]) for page in ("model", "model_mode")]
+    own.append(reverse("replica", args=[fleet.replicas[0].name]))
     return [*lists, *own, reverse("decision", args=[fleet.decision.pk]), reverse("decisions") + "?model=%3Cimg+src%3Dx"]
 
 
