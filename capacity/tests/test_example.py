@@ -151,7 +151,8 @@ def test_a_model_that_sleeps_has_a_quiet_time_and_the_others_have_none():
 def test_the_load_goes_past_one_replica_and_back_far_enough_for_a_removal(served):
     way = max(served.ways, key=lambda way: way.priority)
     load = BUILT_IN.models[served.name]
-    seconds = way.ttft_ms / 1000 + load.output_tokens * way.tpot_ms / 1000
+    ttft_ms, tpot_ms = (int(way.parameters[name]) for name in ("ttft_ms", "tpot_ms"))
+    seconds = ttft_ms / 1000 + load.output_tokens * tpot_ms / 1000
     in_flight = [BUILT_IN.per_second(served.name, second) * seconds for second in range(int(BUILT_IN.cycle_seconds))]
     if served.sleeps:
         assert 0 < max(in_flight) <= way.capacity

@@ -142,14 +142,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_an_administrators_file_adds_to_the_built_in_ones(file: Path) -> None:
-    assert set(template_source(file)()) == {"simulator", "mine"}
+    assert set(template_source(file)()) == {"simulator", "llama", "mine"}
 
 
 def test_an_edit_of_the_file_counts_from_the_next_start_on(file: Path) -> None:
     read = template_source(file)
     read()
     file.write_text('[templates.other]\ncommand = ["/bin/true"]')
-    assert set(read()) == {"simulator", "other"}
+    assert set(read()) == {"simulator", "llama", "other"}
 
 
 @pytest.mark.parametrize("mode", [0o664, 0o646])

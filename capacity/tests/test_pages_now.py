@@ -140,7 +140,7 @@ def test_a_pool_is_chosen_in_the_address(now_page):
 
 def test_the_example_is_named_and_removed_in_one_click_by_operators(client, monkeypatch):
     removed = []
-    monkeypatch.setattr(example_view.example, "remove", lambda actor=None: removed.append(actor))
+    monkeypatch.setattr(example_view.example, "remove", lambda actor, which: removed.append((actor, which.pool)))
     fleet = make_fleet()
     fleet.pool.is_example = True
     fleet.pool.save()
@@ -151,7 +151,9 @@ def test_the_example_is_named_and_removed_in_one_click_by_operators(client, monk
     assert reverse("example_remove") in client.get(reverse("now")).content.decode()
     assert client.get(reverse("example_remove")).status_code == 405
     assert client.post(reverse("example_remove"))["Location"] == reverse("now")
-    assert removed == [operator]
+    assert client.post(reverse("example_remove"), {"pool": "llama"})["Location"] == reverse("now")
+    assert client.post(reverse("example_remove"), {"pool": "default"}).status_code == 404
+    assert removed == [(operator, "example"), (operator, "llama")]
 
 
 def test_a_poll_without_a_newer_pass_is_answered_with_nothing(client, now_page):

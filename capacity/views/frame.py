@@ -110,8 +110,8 @@ class Frame:
         return {"now": len(places), **{place: places.count(place) for place in ("nodes", "measurements")}}
 
     @property
-    def example(self) -> Any | None:
-        return next((pool for pool in self.pools if pool.is_example), None)
+    def examples(self) -> list[Any]:
+        return [pool for pool in self.shown_pools if pool.is_example]
 
 
 def _view(name: str, told: dict[str, Any]) -> View:

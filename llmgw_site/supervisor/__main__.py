@@ -29,7 +29,7 @@ def main() -> int:
     folder = absolute(env.VAR)
     os.environ["LLMGW_VAR"] = str(folder)
     site = Site(folder=folder, root=env.BASE_DIR, host=options.host, port=options.port)
-    return run(site, demo=options.demo, redis_url=env.REDIS_URL, hosts=env.HOSTS, say=_say)
+    return run(site, demo=options.demo, llama=options.llama, redis_url=env.REDIS_URL, hosts=env.HOSTS, say=_say)
 
 
 def _say(sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""Which children the product consists of. The example's are wanted while its flag file exists."""
+"""Which children the product consists of. Those of an example are wanted while its flag file exists."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from .health import base_url
 
 EXAMPLE_FLAG = "example.json"
 EXAMPLE_NODE = "example-1"
+LLAMA_FLAG = "example-llama.json"
+LLAMA_NODE = "llama-1"
 NODE_STOP_SECONDS = 25.0  # an engine has 10 s after SIGTERM, and then is killed
 SOURCE_SUFFIXES = {".py", ".html", ".toml", ".css", ".js"}
 _SETTINGS = ("LLMGW_", "DATABASE_URL", "REDIS_URL", "PYTHON")
@@ -48,6 +50,8 @@ class Site:
         children = [*_control(self), _node(self, name=node_name(self.folder), child="node", pool="default", ports="20000-20999")]
         if (self.folder / EXAMPLE_FLAG).exists():
             children += _example(self)
+        if (self.folder / LLAMA_FLAG).exists():
+            children += _llama(self)
         return [replace(child, depends_on=depends_on, environment=ENVIRONMENT) for child in children]
 
     def state_now(self, redis_url: str) -> str:
@@ -99,7 +103,24 @@ def _example(site: Site) -> list[Child]:
     ]
 
 
+<<<<<<< HEAD
 def _node(site: Site, *, name: str, child: str, pool: str, ports: str, resources: Sequence[str] = ()) -> Child:
+=======
+def _llama(site: Site) -> list[Child]:
+    """A host of its own for two real engines of one thread each, and the load that was made for this machine."""
+    folder = site.folder / "example-llama"
+    gateway = (
+        "capacity.gateway", "--api", site.url, "--token-file", str(folder / "token"), "--pool", "llama",
+        "--shape", str(folder / "load.json"), "--source", "llama-gateway",
+    )  # fmt: skip
+    return [
+        _node(site, name=LLAMA_NODE, child="node-llama", pool="llama", ports="22000-22999", resource="thread=2"),
+        Child(name="gateway-llama", command=_module(*gateway), stage=2),
+    ]
+
+
+def _node(site: Site, *, name: str, child: str, pool: str, ports: str, resource: str = "") -> Child:
+>>>>>>> b80fa24 (make demo-llama: the example with real llama.cpp engines and a small real model, read on the machine that runs it)
     command = [
         sys.executable, str(site.root / "manage.py"), "node", name, "--pool", pool, "--state", str(node_state(site.folder, name)),
         "--ports", ports, "--end-engines-on-stop",

@@ -12,6 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--demo", action=argparse.BooleanOptionalAction, default=True, help="start the example when the database is empty"
     )
+    parser.add_argument("--llama", action="store_true", help="start the example with real llama.cpp engines (make setup-llama)")
 
 
 def _port(text: str) -> int:

@@ -33,9 +33,10 @@ Say = Callable[[str], None]
 class Supervisor:
     """Runs one site until it is asked to end. `redis_url`: the one that was given, else empty."""
 
-    def __init__(self, site: Site, *, demo: bool, redis_url: str, hosts: list[str], say: Say) -> None:
+    def __init__(self, site: Site, *, demo: bool, llama: bool, redis_url: str, hosts: list[str], say: Say) -> None:
         self._site = site
         self._demo = demo
+        self._llama = llama
         self._redis_url = redis_url
         self._hosts = hosts
         self._say = say
@@ -112,6 +113,7 @@ class Supervisor:
     def _prepare(self, interrupts: Interrupts) -> None:
         """Database, static files, first admin, example: a process of its own, since it loads all of Django."""
         command = [sys.executable, str(self._site.root / "manage.py"), "prepare", "--demo" if self._demo else "--no-demo"]
+        command += ["--llama"] if self._llama else []
         log = self._site.folder / "log" / "prepare.log"
         with log.open("wb") as output:
             step = subprocess.Popen(
@@ -170,10 +172,10 @@ class Supervisor:
                 continue  # the node worker's own matter: it says so when it reads the file
 
 
-def run(site: Site, *, demo: bool, redis_url: str, hosts: list[str], say: Say) -> int:
+def run(site: Site, *, demo: bool, llama: bool, redis_url: str, hosts: list[str], say: Say) -> int:
     """Run a site to its end; the exit status. A failure is one sentence on stderr."""
     try:
-        Supervisor(site, demo=demo, redis_url=redis_url, hosts=hosts, say=say).run()
+        Supervisor(site, demo=demo, llama=llama, redis_url=redis_url, hosts=hosts, say=say).run()
     except Failed as failure:
         sys.stderr.write(f"{failure}\n")
         return 1

@@ -1,4 +1,4 @@
-"""`manage.py seed_demo [--remove]`: the example, written or taken away."""
+"""`manage.py seed_demo [--llama] [--remove]`: an example, written or taken away."""
 
 from typing import Any
 
@@ -12,11 +12,15 @@ class Command(BaseCommand):
     help = "Write the example fleet; its engines start with `make run`. --remove takes it away, with its processes."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--llama", action="store_true", help="the one with real llama.cpp engines; reads this machine first")
         parser.add_argument("--remove", action="store_true", help="take the example away")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        which = example.LLAMA if options["llama"] else example.SIMULATED
         try:
-            (example.remove if options["remove"] else example.seed)()
+            (example.remove if options["remove"] else example.seed)(which=which)
         except ValidationError as refused:
             raise CommandError(" ".join(refused.messages)) from refused
-        self.stdout.write("The example is removed." if options["remove"] else "The example is there: see the pool “example”.")
+        self.stdout.write(
+            "The example is removed." if options["remove"] else f"The example is there: see the pool “{which.pool}”."
+        )

@@ -24,12 +24,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--demo", action="store_true", help="start the example when the database is empty")
         parser.add_argument("--no-demo", dest="demo", action="store_false")
+        parser.add_argument("--llama", action="store_true", help="write the example with real llama.cpp engines")
 
     def handle(self, *args: Any, **options: Any) -> None:
         collect_static()
         call_command("migrate", verbosity=0, interactive=False)
         try:
             first_rows(demo=options["demo"])
+            if options["llama"]:
+                self.llama()
             password = first_admin()
         except ValidationError as refused:
             raise CommandError(" ".join(refused.messages)) from refused
@@ -37,6 +40,14 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"First login: user {ADMIN}, password {password}   (shown this once; it must be changed at the first login)"
             )
+
+    def llama(self) -> None:
+        from capacity import example
+
+        if not example.exists(example.LLAMA):
+            self.stdout.write("Reading what one llama.cpp replica serves on this machine: half a minute, this once …")
+            self.stdout.flush()
+        example.seed(which=example.LLAMA)
 
 
 def collect_static() -> None:
@@ -73,7 +84,8 @@ def first_rows(*, demo: bool) -> None:
         pool_create(DEFAULT_POOL, actor=None, reason="first run")
     elif not Pool.objects.filter(is_example=False).exists() and example.exists():
         pool_create(DEFAULT_POOL, actor=None, reason="first run")
-    example.follow()
+    for which in example.EXAMPLES.values():
+        example.follow(which=which)
 
 
 def first_admin() -> str | None:

@@ -18,5 +18,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         arguments = ["--port", str(options["port"]), "--host", options["host"], "--demo" if options["demo"] else "--no-demo"]
+        arguments += ["--llama"] if options["llama"] else []
         # it becomes the supervisor, which needs none of the memory that Django takes
         os.execv(sys.executable, [sys.executable, "-m", "llmgw_site.supervisor", *arguments])  # noqa: S606
