@@ -39,7 +39,6 @@ class Answer:
     """One request. `tpot_seconds` None: it had one token only."""
 
     tokens: int
-    seconds: float
     ttft_seconds: float
     tpot_seconds: float | None
 
@@ -131,7 +130,7 @@ def answer(url: str, prompt_words: int, output_tokens: int) -> Answer:
     if not times:
         raise OSError("it answered without a token")
     pace = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else None
-    return Answer(tokens=len(times), seconds=time.monotonic() - began, ttft_seconds=times[0] - began, tpot_seconds=pace)
+    return Answer(tokens=len(times), ttft_seconds=times[0] - began, tpot_seconds=pace)
 
 
 def has_token(line: bytes) -> bool:

@@ -103,9 +103,6 @@ def _example(site: Site) -> list[Child]:
     ]
 
 
-<<<<<<< HEAD
-def _node(site: Site, *, name: str, child: str, pool: str, ports: str, resources: Sequence[str] = ()) -> Child:
-=======
 def _llama(site: Site) -> list[Child]:
     """A host of its own for two real engines of one thread each, and the load that was made for this machine."""
     folder = site.folder / "example-llama"
@@ -114,13 +111,12 @@ def _llama(site: Site) -> list[Child]:
         "--shape", str(folder / "load.json"), "--source", "llama-gateway",
     )  # fmt: skip
     return [
-        _node(site, name=LLAMA_NODE, child="node-llama", pool="llama", ports="22000-22999", resource="thread=2"),
+        _node(site, name=LLAMA_NODE, child="node-llama", pool="llama", ports="22000-22999", resources=("thread=2", "cpu=0")),
         Child(name="gateway-llama", command=_module(*gateway), stage=2),
     ]
 
 
-def _node(site: Site, *, name: str, child: str, pool: str, ports: str, resource: str = "") -> Child:
->>>>>>> b80fa24 (make demo-llama: the example with real llama.cpp engines and a small real model, read on the machine that runs it)
+def _node(site: Site, *, name: str, child: str, pool: str, ports: str, resources: Sequence[str] = ()) -> Child:
     command = [
         sys.executable, str(site.root / "manage.py"), "node", name, "--pool", pool, "--state", str(node_state(site.folder, name)),
         "--ports", ports, "--end-engines-on-stop",

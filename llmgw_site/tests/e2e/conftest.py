@@ -34,12 +34,12 @@ def site(running_site: LiveSite) -> LiveSite:
         if name in running:
             running_site.kill(name)
     running_site.start(*(name for name in ALWAYS if name not in running))
-    for manner in rows.MANNERS:
-        running_site.bounds(manner, 0, 0)
+    for name in rows.ASIDE:
+        running_site.bounds(name, 0, 0)
         # what has no known load is never taken back by itself
-        for pid in running_site.engines(manner).values():
+        for pid in running_site.engines(name).values():
             os.kill(pid, signal.SIGKILL)
     running_site.bounds("chat", 1, 4)
-    for name, count in (*((manner, 0) for manner in rows.MANNERS), ("chat", 1)):
+    for name, count in (*((name, 0) for name in rows.ASIDE), ("chat", 1)):
         until(lambda name=name, count=count: running_site.counts(name, count), running_site.story)
     return running_site

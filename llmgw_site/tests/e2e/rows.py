@@ -1,7 +1,8 @@
 """What the running site starts with, written by a process of its own: `python -m llmgw_site.tests.e2e.rows NAME`.
 
-`seed`: a model `chat` whose simulators serve two requests each, one that engines of bad manners serve for each manner (all off),
-and a token of a gateway, which is printed. `hosts`: two models of different sizes for hosts that write themselves down.
+`seed`: a model `chat` whose simulators serve two requests each, one that engines of bad manners serve for each manner, one of a
+small real engine (all off), and a token of a gateway, which is printed. `hosts`: two models of different sizes for hosts that
+write themselves down. `operator`: a token of somebody who sees everything.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import django
 POOL, NODE = "e2e", "e2e-1"
 CAPACITY = 2
 MANNERS = ("hang", "html", "big", "nan")
+LLAMA = "smollm2"
+# off until a test turns them on
+ASIDE = (*MANNERS, LLAMA)
 # seconds instead of minutes: what takes an hour elsewhere is over while a test looks at it
 WINDOWS = {
     "down_window_seconds": 1,
@@ -52,6 +56,8 @@ def seed() -> str:
     for manner in MANNERS:
         profile = make_profile(make_model(manner, pool=pool, min_replicas=0, max_replicas=0), "bad", template=manner)
         make_measurement(profile, max_concurrency=CAPACITY)
+    llama = make_profile(make_model(LLAMA, pool=pool, min_replicas=0, max_replicas=0), "one-thread", template="llama")
+    make_measurement(llama, max_concurrency=4)
     return token_create(service_account("gateway"), days=1)
 
 

@@ -1,0 +1,199 @@
+"""The small real engine: its command line, its quick reading, and the example that is made of that."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+
+from capacity import example
+from capacity.example import llama
+from capacity.gateway.load_plan import parse_load_plan
+from capacity.llama import command, packages, reading
+from capacity.llama.reading import Answer, Stage, Target, Unread, answer, engine, has_token, judged, percentile, summed
+from capacity.models import LanguageModel, Measurement, Profile
+from capacity.node.templates import BUILT_IN, parse_templates, rendered
+from quotas.models import Pool, User
+
+needs_packages = pytest.mark.skipif(not packages.are_installed(), reason=packages.HOW)
+TARGET = Target(ttft_ms=1000, tpot_ms=100)
+
+
+def a_stage(concurrency: int, *, ttft_ms: float = 100, tpot_ms: float = 50) -> Stage:
+    return Stage(
+        concurrency=concurrency,
+        requests=3 * concurrency,
+        requests_per_second=float(concurrency),
+        tokens_per_second=30.0 * concurrency,
+        ttft_ms=ttft_ms,
+        tpot_ms=tpot_ms,
+    )
+
+
+@pytest.mark.parametrize(
+    ("stages", "best", "kind"),
+    [
+        ([a_stage(1), a_stage(2), a_stage(4, tpot_ms=101)], 2, "located"),
+        ([a_stage(1), a_stage(2, ttft_ms=1001)], 1, "located"),
+        ([a_stage(1), a_stage(2, ttft_ms=1000, tpot_ms=100)], 2, "at_least"),
+        ([a_stage(1), a_stage(2, tpot_ms=101), a_stage(4)], 1, "located"),
+        ([a_stage(1, ttft_ms=1001)], None, "never_met"),
+        ([a_stage(1, tpot_ms=math.inf)], None, "never_met"),
+    ],
+)
+def test_the_limit_is_the_highest_stage_that_met_the_target_as_all_below_it_did(stages, best, kind):
+    found = judged(stages, TARGET)
+    assert (found.best.concurrency if found.best else None, found.kind) == (best, kind)
+    assert found.stages == tuple(stages)
+
+
+@pytest.mark.parametrize(("count", "rank"), [(1, 1), (3, 3), (20, 19), (100, 95)])
+def test_the_95th_percentile_is_by_nearest_rank(count, rank):
+    assert percentile([float(number) for number in range(count, 0, -1)]) == rank
+
+
+def test_nothing_has_no_percentile_that_could_meet_a_target():
+    assert percentile([]) == math.inf
+
+
+def test_a_stage_counts_tokens_and_requests_a_second_and_leaves_out_paces_that_are_unknown():
+    answers = [
+        Answer(tokens=1, ttft_seconds=0.5, tpot_seconds=None),
+        Answer(tokens=11, ttft_seconds=0.2, tpot_seconds=0.1),
+    ]
+    found = summed(2, answers, 2.0)
+    assert (found.requests_per_second, found.tokens_per_second, found.ttft_ms, found.tpot_ms) == (1, 6, 500, 100)
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b'data: {"choices":[{"delta":{"content":"a"}}]}\n', True),
+        (b'data: {"choices":[{"delta":{"role":"assistant","content":null}}]}\n', False),
+        (b'data: {"choices":[]}\n', False),
+        (b'data: {"usage":{}}\n', False),
+        (b"data: [DONE]\n", False),
+        (b"\n", False),
+    ],
+)
+def test_a_token_is_a_piece_of_content(line, found):
+    assert has_token(line) is found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "--port"),
+        (["--port", "0", "--model", "m"], "whole number from 1 to 65535"),
+        (["--port", "9", "--model", "m", "--slots", "0"], "whole number from 1 to 64"),
+        (["--port", "9", "--model", "m", "--threads", "two"], "not 'two'"),
+        (["--port", "9", "--model", "m", "--thread", "1"], "Unrecognized arguments"),
+    ],
+)
+def test_a_bad_option_is_one_sentence(capsys, arguments, sentence):
+    with pytest.raises(SystemExit) as ended:
+        command.main(arguments)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1
+
+
+def test_what_is_not_installed_is_said_with_the_command_that_installs_it(capsys, monkeypatch):
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        command.main(["--port", "9", "--model", "m"])
+    assert "make setup-llama" in capsys.readouterr().err
+
+
+def test_the_template_is_one_thread_and_four_slots_without_being_told():
+    template = parse_templates(BUILT_IN.read_text(), "t.toml")["llama"]
+    found = rendered(template, model="m", values={}, host="127.0.0.1", port=9, devices="")
+    text = " ".join(found.arguments)
+    assert "-m capacity.llama --host 127.0.0.1 --port 9 --model m --threads 1 --slots 4 --context 1024" in text
+
+
+# --- the example ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def state(settings, tmp_path, monkeypatch):
+    settings.VAR = tmp_path
+    monkeypatch.setattr(packages, "are_installed", lambda: True)
+    stages = [a_stage(1), a_stage(2), a_stage(4), a_stage(8, ttft_ms=4000)]
+    monkeypatch.setattr(reading, "read", lambda target, **request: judged(stages, target))
+    return tmp_path
+
+
+@pytest.mark.django_db
+def test_the_example_is_what_was_read_on_this_machine(state):
+    example.seed(which=example.LLAMA)
+    measurement = Measurement.objects.get()
+    assert (measurement.max_concurrency, measurement.tokens_per_second, measurement.status) == (4, 120, "current")
+    assert measurement.evidence["kind"] == "located"
+    assert [stage["concurrency"] for stage in measurement.evidence["stages"]] == [1, 2, 4, 8]
+    model = LanguageModel.objects.get()
+    assert (model.min_replicas, model.max_replicas, model.mode) == (1, 2, "auto")
+    assert Profile.objects.get().template == "llama"
+    assert (state / "example-llama.json").exists()
+    assert (state / "example-llama" / "token").exists()
+
+
+def test_its_load_goes_past_what_one_replica_serves_and_far_below_it():
+    best = a_stage(4)
+    plan = parse_load_plan(llama.load_plan(best))
+    rates = [plan.per_second(llama.MODEL, second) for second in range(int(plan.cycle_seconds))]
+    assert max(rates) > 1.2 * best.requests_per_second
+    assert min(rates) < 0.35 * best.requests_per_second, "half of 70 %"
+    assert sum(rate < 0.7 * best.requests_per_second for rate in rates) > 60, "for longer than the down window"
+
+
+@pytest.mark.django_db
+def test_both_examples_stand_beside_each_other_and_each_goes_alone(state):
+    example.seed()
+    example.seed(which=example.LLAMA)
+    call_command("seed_demo", llama=True, remove=True)
+    assert set(Pool.objects.values_list("name", flat=True)) == {"example"}
+    assert not (state / "example-llama.json").exists()
+    assert (state / "example.json").exists()
+    assert not User.objects.filter(username="llama-gateway").exists()
+
+
+@pytest.mark.django_db
+def test_a_machine_that_is_too_slow_is_told_so_and_nothing_is_written(state, monkeypatch):
+    monkeypatch.setattr(reading, "read", lambda target, **request: judged([a_stage(1, tpot_ms=900)], target))
+    with pytest.raises(CommandError, match="too slow or too busy"):
+        call_command("seed_demo", llama=True)
+    assert not Pool.objects.exists()
+    assert not list(state.iterdir())
+
+
+@pytest.mark.django_db
+def test_an_engine_that_does_not_answer_is_told_in_a_sentence(state, monkeypatch):
+    def refuse(target, **request):
+        raise Unread("llama.cpp could not be read on this machine: it ended at once.")
+
+    monkeypatch.setattr(reading, "read", refuse)
+    with pytest.raises(ValidationError, match="it ended at once"):
+        example.seed(which=example.LLAMA)
+
+
+@pytest.mark.django_db
+def test_without_the_packages_the_example_says_how_to_install_them(state, monkeypatch):
+    monkeypatch.setattr(packages, "are_installed", lambda: False)
+    with pytest.raises(CommandError, match="make setup-llama"):
+        call_command("seed_demo", llama=True)
+
+
+@needs_packages
+def test_an_answer_of_a_real_engine_is_timed():
+    with engine() as url:
+        found = answer(url, 20, 8)
+    assert 1 <= found.tokens <= 8
+    assert found.ttft_seconds > 0
+
+
+def test_the_load_plan_is_json_that_names_the_model_alone():
+    assert set(json.loads(llama.load_plan(a_stage(4)))["models"]) == {llama.MODEL}
