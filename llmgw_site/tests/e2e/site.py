@@ -191,7 +191,7 @@ class LiveSite:
 
     def story(self) -> str:
         """What there is and why, for the sentence of a test that fails."""
-        decisions = {model: self.why(model) for model in ("chat", *rows.MANNERS)}
+        decisions = {model: self.why(model) for model in ("chat", *rows.ASIDE)}
         return f"{self.running()} {self.ask('SELECT name, state FROM capacity_replica WHERE gone_at IS NULL')} {decisions}"
 
     def why(self, model: str) -> list[tuple[Any, ...]]:
