@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from .braking import Held, hold
 from .clock import iso
 from .domain.plan import plan
 from .domain.scorecard import Side, Worst
@@ -25,12 +26,13 @@ STARTS: Final = frozenset({"start", "undrain"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The next pass as it would be in `mode`. `actions` are the model's, advice among them; `others` what other models would
-    do that they do not do now; `decision` None: its pass does not know the model yet."""
+    """The next pass as it would be in `mode`. `actions` are the model's, advice among them; `withheld`: by the brake; `others`:
+    what other models would do that they do not do now; `decision` None: its pass does not know the model yet."""
 
     mode: str
     decision: Decision | None
     actions: Sequence[Action]
+    withheld: Sequence[Action]
     others: Sequence[Action]
 
     @property
@@ -59,27 +61,34 @@ class Facts:
 
 def facts_of(model: LanguageModel, mode: str, now: datetime) -> Facts:
     """Reads the live pool; writes nothing."""
-    built, current = advise(deps(), pools(pk=model.pool_id)[0], now)
+    lease = pools(pk=model.pool_id)[0]
+    built, current = advise(deps(), lease, now)
+    held = hold(lease, built, in_mode(built, model.name, mode), now)
     card = card_of(model, built, now)
     return Facts(
         model=model,
         card=card,
-        preview=preview(built, current, model.name, mode),
+        preview=preview(held, current, model.name, mode),
         evidence=in_use(model),
         doubts=doubts(model, now, timedelta(seconds=card.card.covered_seconds)),
     )
 
 
-def preview(built: Built, current: Plan, name: str, mode: str) -> Preview:
-    """`current` is the plan as the modes stand."""
+def in_mode(built: Built, name: str, mode: str) -> Plan:
     models = tuple(replace(m, mode=mode) if m.name == name else m for m in built.snapshot.models)
-    found = plan(replace(built.snapshot, models=models), built.policy)
+    return plan(replace(built.snapshot, models=models), built.policy)
+
+
+def preview(held: Held, current: Plan, name: str, mode: str) -> Preview:
+    """`held`: the pass in that mode; `current`: the plan as the modes stand."""
     done = {_key(action) for action in current.actions if not action.advice}
+    actions = held.plan.actions
     return Preview(
         mode=mode,
-        decision=next((decision for decision in found.decisions if decision.model == name), None),
-        actions=[action for action in found.actions if action.model == name],
-        others=[action for action in found.actions if action.model != name and not action.advice and _key(action) not in done],
+        decision=next((decision for decision in held.plan.decisions if decision.model == name), None),
+        actions=[action for action in actions if action.model == name],
+        withheld=[found.action for found in held.withheld if found.action.model == name],
+        others=[action for action in actions if action.model != name and not action.advice and _key(action) not in done],
     )
 
 
@@ -138,6 +147,7 @@ def _preview(found: Preview) -> dict[str, Any]:
         "advice": found.advised,
         "why": found.decision.why if found.decision else "",
         "actions": [_action(action) for action in found.actions],
+        "withheld": [_action(action) for action in found.withheld],
         "others": [{"model": action.model, **_action(action)} for action in found.others],
     }
 

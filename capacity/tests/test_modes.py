@@ -130,8 +130,10 @@ def test_a_stretch_whose_load_was_never_known_is_not_covered():
 
 # --- the next pass in another mode --------------------------------------------------------------------------------
 def preview_of(fleet, mode):
-    built, current = mode_facts.advise(fleet.deps, fleet.lease, fleet.fake.now())
-    return mode_facts.preview(built, current, "chat", mode)
+    lease, now = fleet.lease, fleet.fake.now()
+    built, current = mode_facts.advise(fleet.deps, lease, now)
+    held = mode_facts.hold(lease, built, mode_facts.in_mode(built, "chat", mode), now)
+    return mode_facts.preview(held, current, "chat", mode)
 
 
 @pytest.mark.parametrize(("mode", "starts", "advised"), [("auto", 2, 0), ("add_only", 2, 0), ("advise", 0, 2), ("paused", 0, 0)])
@@ -140,6 +142,12 @@ def test_the_preview_says_in_numbers_what_would_be_done(mode, starts, advised):
     found = preview_of(fleet, mode)
     assert (found.starts, found.stops, found.advised) == (starts, 0, advised)
     assert LanguageModel.objects.get().mode == "advise"
+
+
+def test_what_the_brake_would_withhold_is_counted_by_itself():
+    found = preview_of(Fleet(units=40, min_replicas=13, mode="advise"), "auto")
+    assert (found.starts, len(found.withheld)) == (10, 3)
+    assert "The brake withholds 3 actions" in found.decision.why
 
 
 def test_a_removal_is_done_in_auto_and_advice_in_add_only():

@@ -61,7 +61,7 @@ def lines(facts: dict[str, Any]) -> list[str]:
         f"llmgw would have: {side(card['llmgw'])}",
         f"what ran:         {side(card['ran'])}",
         f"The next pass in mode {coming['mode']}: {coming['starts']} starts and {coming['stops']} stops are done, "
-        f"{coming['advice']} are advice. {coming['why']}",
+        f"{coming['advice']} are advice, {len(coming['withheld'])} withheld by the brake. {coming['why']}",
         *facts["reason_needed"],
     ]
 
