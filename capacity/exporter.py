@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, F, Sum
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from .brake_state import is_pulled
@@ -30,11 +30,15 @@ OF_SAMPLE = {
 }
 
 
+Ignored = Callable[[str], Mapping[str, int]]
+
+
 class FleetCollector(Collector):
     """One scrape's view. A pool without a complete pass in the last three intervals has no model series: absent, never 0."""
 
-    def __init__(self, now: datetime, pass_seconds: int) -> None:
-        self._now = now
+    def __init__(self, now: datetime, pass_seconds: int, ignored: Ignored = lambda pool: {}) -> None:
+        """`ignored`: pool → source → names of its pushes that the pool did not have."""
+        self._now, self._ignored = now, ignored
         self._pass_seconds = pass_seconds
         self._late = timedelta(seconds=pass_seconds * MISSED_PASSES)
 
@@ -46,6 +50,7 @@ class FleetCollector(Collector):
         yield from samples(fresh)
         yield from decisions(fresh)
         yield from rests(fresh, self._now)
+        yield from pushes(leases, self._ignored)
         yield from fleet(self._now)
         yield from views(fresh, self._now)
 
@@ -67,6 +72,16 @@ def passes(leases: list[Lease], pass_seconds: int) -> Iterator[Metric]:
     yield at
     yield generation
     yield needed
+
+
+def pushes(leases: list[Lease], ignored: Ignored) -> Iterator[Metric]:
+    names = CounterMetricFamily(
+        "llmgw_push_ignored_names_total", "Names of gateways' pushes that the pool did not have.", labels=["pool", "source"]
+    )
+    for lease in leases:
+        for source, count in sorted(ignored(lease.pool.name).items()):
+            names.add_metric([lease.pool.name, source], count)
+    yield names
 
 
 def brakes(leases: list[Lease], now: datetime) -> Iterator[Metric]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from .domain.disagree import Disagreement, blocks, sentence
+from .domain.phrases import names
 from .domain.types import UNKNOWN, Unknown
 from .observe import Observed
 from .rows import ModelRow, Problem, Rows
-from .sources.gateway import Combined
+from .sources.gateway import Combined, Push, is_live
 
 
 def held_requests(row: ModelRow, loads: Combined | None) -> int | None:
@@ -30,6 +31,14 @@ def last_arrival(row: ModelRow, loads: Combined | None) -> datetime | None:
 
 def peak(row: ModelRow) -> int | Unknown | None:
     return UNKNOWN if row.peak_unknown else row.demand_peak
+
+
+def unknown_pushes(pushes: Iterable[Push], pool: str, stale_after_seconds: int, now: datetime) -> Iterator[Problem]:
+    """Gateways that push, now, for what the pool has never had: they look at another pool, or mean another one's replicas."""
+    for push in pushes:
+        if push.unknown and is_live(push, now, stale_after_seconds):
+            detail = f"pushes for {names(push.unknown)}, which {pool} has never had; that counts for nobody"
+            yield {"code": "unknown_push", "subject": f"gateway:{push.source}", "detail": detail}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

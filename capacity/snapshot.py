@@ -19,7 +19,7 @@ from .domain.probation import Histograms, Watch
 from .domain.snapshot import bounds_fault, snapshot_document
 from .domain.types import Measurement, Model, Node, Profile, Replica, Snapshot
 from .last_good_views import Measurements, Policies
-from .model_loads import disagreements, held_requests, last_arrival, peak, without_peaks
+from .model_loads import disagreements, held_requests, last_arrival, peak, unknown_pushes, without_peaks
 from .models import Lease
 from .observe import Known, Observed, Present, observe
 from .ports import NodeReport, Sample
@@ -76,6 +76,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
     problems.extend(observed.problems if observed else ())
     disagree = disagreements(rows, observed, loads, own.down_window_seconds, now)
     problems.extend(disagree.problems)
+    problems.extend(unknown_pushes(pushed.pushes if pushed else (), pool.name, own.stale_after_seconds, now))
     rows = without_peaks(rows, disagree.blocked)
     # what an older state asked for says nothing of what fails now
     rested = () if waits.problems else rests(failures(rows, observed), rows, now)

@@ -16,6 +16,7 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from capacity.exporter import FleetCollector
 from capacity.models import Lease
+from capacity.sources.push_store import PushStore
 from capacity.store import beat_key, redis_client
 
 BEAT_LATE = timedelta(seconds=45)
@@ -85,7 +86,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not (is_loopback(request) or has_token(request)):
         return HttpResponse("A bearer token of an operator is needed.\n", status=401, content_type="text/plain")
     registry = CollectorRegistry()
-    registry.register(FleetCollector(datetime.now(UTC), settings.PASS_SECONDS))
+    registry.register(FleetCollector(datetime.now(UTC), settings.PASS_SECONDS, PushStore(redis_client()).ignored))
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 

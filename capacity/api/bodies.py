@@ -160,6 +160,8 @@ class Load(serializers.Serializer[Any]):
 
 
 class LoadTaken(serializers.Serializer[Any]):
+    source = serializers.CharField(help_text="As it was read.")
+    taken = serializers.DictField(child=serializers.IntegerField(), help_text="How many replicas and models of it count.")
     ignored = serializers.ListField(child=serializers.CharField(), help_text="Names that the pool does not have.")
 
 
@@ -193,7 +195,11 @@ LOAD_EXAMPLE = OpenApiExample(
     },
     request_only=True,
 )
-LOAD_ANSWER_EXAMPLE = OpenApiExample("All known", value={"ignored": []}, response_only=True)
+LOAD_ANSWER_EXAMPLE = OpenApiExample(
+    "All known",
+    value={"source": "gateway-1", "taken": {"replicas": 1, "models": 1}, "ignored": []},
+    response_only=True,
+)
 REASON_EXAMPLE = OpenApiExample("Why", value={"reason": "Driver update on its hosts"}, request_only=True)
 TAKE_OVER_EXAMPLE = OpenApiExample("Look first", value={"reason": "Backup of 02:00 put back", "preview": True}, request_only=True)
 CORDON_EXAMPLE = OpenApiExample("Cordon", value={"schedulable": False, "reason": "Fan replaced at noon"}, request_only=True)

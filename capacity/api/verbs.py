@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -25,7 +25,7 @@ from capacity.store import redis_client
 from capacity.wiring import deps
 from quotas.api.base import ApiView, document, only, require
 from quotas.api.catalog import EDITED_DETAIL, Catalog
-from quotas.api.errors import Fields, Problem, not_found, unavailable
+from quotas.api.errors import Fields, Problem, conflict, not_found, unavailable
 from quotas.api.parsers import RawJSONParser
 
 OPERATORS = "Operators may do that."
@@ -66,7 +66,7 @@ class Load(ApiView):
         operation_id="load",
         parameters=[bodies.POOL],
         request=bodies.Load,
-        responses={200: bodies.LoadTaken, **bodies.refused(400, 403, 404, 413, 415, 503)},
+        responses={200: bodies.LoadTaken, **bodies.refused(400, 403, 404, 409, 413, 415, 503)},
         examples=[bodies.LOAD_EXAMPLE, bodies.LOAD_ANSWER_EXAMPLE],
     )
     def post(self, request: Any) -> Response:
@@ -77,10 +77,12 @@ class Load(ApiView):
             push = parse_push(request.data, self.now())
         except InvalidPush as error:
             raise Problem(400, "invalid", "The push is not valid; see the fields.", fields=by_path(error.faults)) from None
-        push, ignored = known_only(pool, push)
-        if not PushStore(redis_client()).push(pool.name, push):
+        known, store = known_only(pool, replace(push, account=request.user.username)), PushStore(redis_client())
+        if store.taken_by(pool.name, push.source, push.at) not in {None, "", request.user.username}:
+            raise conflict(f"Another account pushes as “{push.source}”: give this gateway a source of its own.")
+        if not store.push(pool.name, known.push, ignored=len(known.ignored)):
             raise unavailable("Redis cannot be reached at the moment; the push was not taken.")
-        return Response({"ignored": ignored})
+        return Response({"source": push.source, "taken": known.taken, "ignored": known.ignored})
 
 
 class Plan(ApiView):

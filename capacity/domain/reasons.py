@@ -189,6 +189,11 @@ PROBLEMS: Final = _table(
             sentence="Gateway and engine count differently; the larger counts, and after a whole window nothing is taken back.",
         ),
         Word(
+            code="unknown_push",
+            title="Push for what is not here",
+            sentence="A gateway pushes for replicas or models that the pool has never had; that counts for nobody.",
+        ),
+        Word(
             code="other_writer",
             title="Somebody else scales it",
             sentence="Another controller or a person changed the number of replicas after us; the model only gets advice now.",

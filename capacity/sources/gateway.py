@@ -37,12 +37,15 @@ class ModelPush:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
-    """One source's newest push; `at` is the server's time of its receipt. `replicas`: name → requests in flight."""
+    """One source's newest push; `at` is the server's time of its receipt. `replicas`: name → requests in flight; `account`: who
+    pushed it; `unknown`: names in it that the pool has never had, the first of them."""
 
     source: str
     at: datetime
     replicas: Mapping[str, int] = field(default_factory=dict)
     models: Mapping[str, ModelPush] = field(default_factory=dict)
+    account: str = ""
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,10 @@ class Combined:
     disagreements: Mapping[str, Disagreement] = field(default_factory=dict)
 
 
+def is_live(push: Push, now: datetime, stale_after_seconds: float) -> bool:
+    return _age(push.at, now) <= stale_after_seconds
+
+
 def combine(
     pushes: Sequence[Push],
     engine_samples: Mapping[str, Sample],
@@ -67,7 +74,7 @@ def combine(
     forget_after_seconds: float = FORGET_AFTER_SECONDS,
 ) -> Combined:
     """Put the sources and the engines' own counts together. `kept_arrivals`: what earlier pushes said (PushStore.read)."""
-    live = [push for push in pushes if _age(push.at, now) <= stale_after_seconds]
+    live = [push for push in pushes if is_live(push, now, stale_after_seconds)]
     silent = [push for push in pushes if stale_after_seconds < _age(push.at, now) <= forget_after_seconds]
     sums, missing = _sums(live), {replica for push in silent for replica in push.replicas}
     return Combined(

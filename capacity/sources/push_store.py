@@ -11,8 +11,8 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import RedisError
 
-from capacity.sources.gateway import ModelPush, Push
-from capacity.sources.store import as_text, read_rows, read_time, read_whole
+from capacity.sources.gateway import FORGET_AFTER_SECONDS, ModelPush, Push
+from capacity.sources.store import as_text, read_row, read_rows, read_time, read_whole
 
 KEEP = timedelta(hours=1)  # beyond the time for which a silent source is missed
 MAX_SOURCES = 1_000
@@ -33,7 +33,25 @@ class PushStore:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    def push(self, pool: str, push: Push) -> bool:
+    def taken_by(self, pool: str, source: str, now: datetime) -> str | None:
+        """The account whose pushes under that source count for something yet; empty: nobody's, None: Redis is away."""
+        try:
+            row: Any = self._redis.hget(_pushes_key(pool), source)
+        except RedisError:
+            return None
+        push = _push(source, read_row(row)) if row is not None else None
+        counts = push and (push.replicas or push.models) and now - push.at <= timedelta(seconds=FORGET_AFTER_SECONDS)
+        return push.account if push and counts else ""
+
+    def ignored(self, pool: str) -> Mapping[str, int]:
+        """Source → how many names its pushes had that the pool did not have; none where Redis is away."""
+        try:
+            found: Any = self._redis.hgetall(_ignored_key(pool))
+        except RedisError:
+            return {}
+        return {as_text(source): int(count) for source, count in found.items()}
+
+    def push(self, pool: str, push: Push, ignored: int = 0) -> bool:
         """Record a push in place of the source's last one; False where Redis did not take it.
 
         Sources unheard for an hour go, and the longest unheard where there are more than MAX_SOURCES."""
@@ -43,8 +61,10 @@ class PushStore:
                 if gone:
                     pipe.hdel(_pushes_key(pool), *gone)
                     pipe.zrem(_sources_key(pool), *gone)
+                    pipe.hdel(_ignored_key(pool), *gone)
                 pipe.hset(_pushes_key(pool), push.source, _json(push))
                 pipe.zadd(_sources_key(pool), {push.source: push.at.timestamp()})
+                pipe.hincrby(_ignored_key(pool), push.source, ignored)
                 _record_arrivals(pipe, _arrivals_key(pool), push)
                 pipe.execute()
         except RedisError:
@@ -88,6 +108,10 @@ def _sources_key(pool: str) -> str:
     return f"llmgw:push-sources:{pool}"
 
 
+def _ignored_key(pool: str) -> str:
+    return f"llmgw:push-ignored:{pool}"
+
+
 def _arrivals_key(pool: str) -> str:
     return f"llmgw:arrivals:{pool}"
 
@@ -97,7 +121,15 @@ def _json(push: Push) -> str:
         name: {"held": said.held, "last_arrival_at": said.last_arrival_at.isoformat() if said.last_arrival_at else None}
         for name, said in push.models.items()
     }
-    return json.dumps({"at": push.at.isoformat(), "replicas": dict(push.replicas), "models": models})
+    return json.dumps(
+        {
+            "at": push.at.isoformat(),
+            "replicas": dict(push.replicas),
+            "models": models,
+            "account": push.account,
+            "unknown": list(push.unknown),
+        }
+    )
 
 
 def _push(source: str, row: object) -> Push | None:
@@ -134,5 +166,10 @@ def _read_push(source: str, row: Any) -> Push:
     if at is None:
         raise ValueError("no time")
     return Push(
-        source=source, at=at, replicas={name: _count(in_flight) for name, in_flight in row["replicas"].items()}, models=models
+        source=source,
+        at=at,
+        replicas={name: _count(in_flight) for name, in_flight in row["replicas"].items()},
+        models=models,
+        account=str(row.get("account", "")),
+        unknown=tuple(map(str, row.get("unknown", ()))),
     )

@@ -73,7 +73,7 @@ class LoadStore:
         except RedisError:
             return None
         found = zip(names, rows, strict=True)
-        return {name: read for name, row in found if row and (read := _latencies(_document(row))) is not None}
+        return {name: read for name, row in found if row and (read := _latencies(read_row(row))) is not None}
 
     def failures(self, pool: str) -> Mapping[str, Failure] | None:
         """Replica → why its last reading failed, for those whose last reading failed; None where Redis cannot be read."""
@@ -95,7 +95,7 @@ class LoadStore:
 def read_rows(redis: Redis, key: str) -> dict[str, object]:
     """A hash of JSON values; a value that is no JSON is None."""
     found: Any = redis.hgetall(key)
-    return {as_text(name): _document(row) for name, row in found.items()}
+    return {as_text(name): read_row(row) for name, row in found.items()}
 
 
 def as_text(value: str | bytes) -> str:
@@ -206,7 +206,8 @@ def _newer(row: object, field: str, than: datetime) -> bool:
     return at is not None and at > than
 
 
-def _document(row: str | bytes) -> object:
+def read_row(row: str | bytes) -> object:
+    """A JSON value; None for what is none."""
     try:
         document: object = json.loads(row)
     except ValueError:

@@ -145,7 +145,10 @@ class TestLoad:
             "models": {"a/chat": {"held": 2}, "chat-lora": {"held": 5}, "nobody": {"held": 1}},
         }
         answer = gateway.post("/api/v1/load?pool=p", body, format="json")
-        assert (answer.status_code, answer.json()) == (200, {"ignored": ["gone-1", "nobody"]})
+        assert (answer.status_code, answer.json()) == (
+            200,
+            {"source": "g1", "taken": {"replicas": 1, "models": 1}, "ignored": ["gone-1", "nobody"]},
+        )
         (push,) = store.read("p").pushes
         assert push.replicas == {"chat-1": 3}
         assert {name: said.held for name, said in push.models.items()} == {"a/chat": 7}

@@ -57,8 +57,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _has_nul(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\0" in value
-    if isinstance(value, dict):
-        return any("\0" in key or _has_nul(inner) for key, inner in value.items())
-    return isinstance(value, list) and any(_has_nul(inner) for inner in value)
+    """Without recursion: what the parser could still read may be nested deeper than the stack that is left."""
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str) and "\0" in one:
+            return True
+        if isinstance(one, dict):
+            rest.extend([*one.keys(), *one.values()])
+        elif isinstance(one, list):
+            rest.extend(one)
+    return False
