@@ -27,8 +27,18 @@ class Reason(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=100, help_text="Why; kept in the history.")
 
 
-class Cordon(Reason):
+class Cordon(serializers.Serializer[Any]):
     schedulable = serializers.BooleanField(help_text="false: nothing new is placed, and what runs is moved away.")
+    preview = serializers.BooleanField(default=False, help_text="true: say what would move, and change nothing.")
+    reason = serializers.CharField(
+        max_length=100, required=False, allow_blank=True, default="", help_text="Why; kept in the history. Needed unless preview."
+    )
+
+    def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A preview needs no reason, an act does."""
+        if not asked["preview"] and not asked["reason"].strip():
+            raise serializers.ValidationError({"reason": "This field is required."})
+        return asked
 
 
 class TakeOver(Reason):
@@ -125,7 +135,16 @@ class ModeAsked(serializers.Serializer[Any]):
 
 class Cordoned(serializers.Serializer[Any]):
     node = serializers.CharField()
-    schedulable = serializers.BooleanField()
+    schedulable = serializers.BooleanField(help_text="As it is now; a preview changes nothing.")
+    at = UtcDateTimeField(required=False, help_text="Of a preview: when hosts and replicas were read.")
+    last_pass_at = UtcDateTimeField(required=False, allow_null=True)
+    sentences = serializers.ListField(child=serializers.CharField(), required=False, help_text="The numbers, for people.")
+    evacuation = serializers.DictField(
+        required=False, allow_null=True, help_text="What moves and stays, units freed and held, passes; null: nobody can tell."
+    )
+    opening = serializers.DictField(
+        required=False, allow_null=True, help_text="Units that become free, and what the next pass starts there."
+    )
 
 
 class Endpoint(serializers.Serializer[Any]):
@@ -202,6 +221,7 @@ LOAD_ANSWER_EXAMPLE = OpenApiExample(
 )
 REASON_EXAMPLE = OpenApiExample("Why", value={"reason": "Driver update on its hosts"}, request_only=True)
 TAKE_OVER_EXAMPLE = OpenApiExample("Look first", value={"reason": "Backup of 02:00 put back", "preview": True}, request_only=True)
+CORDON_PREVIEW_EXAMPLE = OpenApiExample("What would move", value={"schedulable": False, "preview": True}, request_only=True)
 CORDON_EXAMPLE = OpenApiExample("Cordon", value={"schedulable": False, "reason": "Fan replaced at noon"}, request_only=True)
 MODE_EXAMPLE = OpenApiExample("Let it add", value={"mode": "add_only", "reason": "Watched for two weeks"}, request_only=True)
 BRAKE_EXAMPLE = OpenApiExample(

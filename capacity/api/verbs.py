@@ -17,6 +17,8 @@ from capacity.api.endpoints import endpoints_document
 from capacity.api.load import known_only
 from capacity.api.rows import Models, Nodes, Pools
 from capacity.domain import InvalidSnapshot, loads, plan_json
+from capacity.evacuate import document as document_of_cordon
+from capacity.evacuate import facts_of
 from capacity.models import LanguageModel, Lease
 from capacity.snapshot import live_document
 from capacity.sources.push_document import InvalidPush, parse_push
@@ -190,14 +192,17 @@ class Cordon(NamedLikeAVerb, ApiView):
         operation_id="node_cordon",
         request=bodies.Cordon,
         responses={200: bodies.Cordoned, **bodies.refused(400, 403, 404)},
-        examples=[bodies.CORDON_EXAMPLE],
+        examples=[bodies.CORDON_EXAMPLE, bodies.CORDON_PREVIEW_EXAMPLE],
     )
     def post(self, request: Any, name: str) -> Response:
-        """Take a node out of service (what runs there is moved away), or give it back."""
+        """Take a node out of service (what runs there is moved away), or give it back; or say what would move."""
         if "\0" in name:
             raise not_found()
         node = get_object_or_404(visible_nodes(request.user), name=name)
+        require(request.user.may_operate, OPERATORS)
         asked = read(bodies.Cordon, request)
+        if asked["preview"]:
+            return Response(document_of_cordon(facts_of(node, asked["schedulable"], self.now())))
         services.node_cordon(node, asked["schedulable"], actor=request.user, reason=asked["reason"])
         return Response({"node": node.name, "schedulable": node.schedulable})
 

@@ -65,6 +65,15 @@ class ProcessDriver:
         return Outcome(kind="accepted", message=f"Queued on {queue}.")
 
 
+def read_report(redis: Redis, pool: str, node: str) -> NodeReport | None:
+    """The last report of one node; None where there is none, or where it or Redis cannot be read."""
+    try:
+        row = redis.hget(REPORTS_KEY.format(pool=pool), node)
+    except (RedisError, OSError):
+        return None
+    return _parse(pool, node, row) if isinstance(row, bytes | str) else None
+
+
 def _decoded(value: bytes | str) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 

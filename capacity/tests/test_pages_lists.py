@@ -52,7 +52,7 @@ def grow(pool, count):
 
 
 def url_of(page):
-    names = {"model": ["m0"], "model_chart": ["m0"], "replica": ["m0/r0"]}
+    names = {"model": ["m0"], "model_chart": ["m0"], "replica": ["m0/r0"], "node": ["node of m0"]}
     return reverse(page, args=names.get(page))
 
 

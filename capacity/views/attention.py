@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, F, OuterRef, Q, Subquery
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
 from .. import clock
 from ..brake_state import amounts
@@ -173,7 +173,7 @@ def _silent_nodes(frame: Frame) -> Iterator[Item]:
             level="bad" if is_lost else "unknown",
             subject=node.name,
             text=_silence(node, frame.now, is_lost=is_lost),
-            url=reverse("nodes") + f"#node-{node.pk}",
+            url=reverse("node", args=[node.name]),
             act="node →",
             place="nodes",
             code="node_lost" if is_lost else "node_silent",
@@ -225,10 +225,18 @@ def _problems(frame: Frame) -> Iterator[Item]:
         kind, _, name = str(problem.get("subject", "")).partition(":")
         if problem.get("code") in TOLD_ELSEWHERE or not (frame.user.sees_everything or (kind == "model" and name in seen)):
             continue
-        url = model_url(name) if kind == "model" else reverse("decisions")
+        url = subject_url(kind, name)
         code = str(problem.get("code"))
         text = str(problem.get("detail") or sentence(code))
         yield Item(label=title(code), level="warn", subject=name, text=text, url=url, act="look →", code=code)
+
+
+def subject_url(kind: str, name: str) -> str:
+    """Where the subject of a problem is shown; a name that can stand in no address has the decisions."""
+    try:
+        return reverse(kind, args=[name]) if kind in {"model", "node", "replica"} else reverse("decisions")
+    except NoReverseMatch:
+        return reverse("decisions")
 
 
 def model_url(name: str) -> str:

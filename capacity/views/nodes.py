@@ -65,7 +65,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
     page = Paginator(opened, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
         "classes": by_class(opened, held),
-        "rows": [_row(node, frame.now, held.get(node.name, {})) for node, _ in page.object_list],
+        "rows": [row_of(node, frame.now, held.get(node.name, {})) for node, _ in page.object_list],
         "page": page,
         "reporting": sum(1 for node, _ in opened if heard(node, frame.now) == "reporting"),
         "total": len(opened),
@@ -74,7 +74,8 @@ def nodes(request: HttpRequest) -> HttpResponse:
     return render(request, "pages/nodes.html", context)
 
 
-def _row(node: Node, now: datetime, held: Mapping[str, int]) -> NodeRow:
+def row_of(node: Node, now: datetime, held: Mapping[str, int]) -> NodeRow:
+    """A node with what replicas hold of its classes."""
     classes = sorted({*node.resources, *held})
     units = [(name, held.get(name, 0), int(node.resources.get(name, 0))) for name in classes]
     return NodeRow(node=node, heard=heard(node, now), clock_fault=clock_fault(node, now), units=units)
