@@ -153,7 +153,12 @@ class ServiceWrites:
     ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
         """What goes along is counted, not listed (a model has 100,000 samples); refusals are said before anything is asked."""
         rows = list(objs)
-        return [str(row) for row in rows[:AT_MOST_NAMED]], _counts(rows), set(), _refusals(rows)
+        named = [text for row in rows[:AT_MOST_NAMED] for text in self.told_before_a_deletion(row)]
+        return named, _counts(rows), set(), _refusals(rows)
+
+    def told_before_a_deletion(self, row: Any) -> list[str]:
+        """What the page lists of a row that is to go."""
+        return [str(row)]
 
 
 def _number(typed: str) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
 from quotas.catalogue_admin import CatalogueAdmin, OperatorsEdit, RowInline
 from quotas.models import Pool
 
 from ..forms import ModelWithProfilesForm, ProfileWithMeasurementsForm
 from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
+from ..retirement import arrival, gateways, use_of
 
 
 @admin.register(Pool)
@@ -101,6 +103,12 @@ class LanguageModelAdmin(OperatorsEdit, CatalogueAdmin):
     search_fields = ["name", "scope__name"]
     autocomplete_fields = ["pool", "scope", "slo"]
     inlines = [ProfileInline]
+
+    def told_before_a_deletion(self, row: LanguageModel) -> list[str]:
+        """With who still asks for it."""
+        now = timezone.now()
+        use = use_of(row, now)
+        return [str(row), *(f"{row}: {text}" for text in (arrival(use, now), *gateways(use, now)))]
 
 
 class MeasurementInline(OperatorsEdit, RowInline):

@@ -41,6 +41,30 @@ class Cordon(serializers.Serializer[Any]):
         return asked
 
 
+class Retire(Reason):
+    preview = serializers.BooleanField(default=False, help_text="true: say who uses it, and change nothing.")
+
+
+class Pusher(serializers.Serializer[Any]):
+    source = serializers.CharField()
+    account = serializers.CharField()
+    at = UtcDateTimeField()
+    in_flight = serializers.IntegerField()
+    held = serializers.IntegerField()
+
+
+class Retired(serializers.Serializer[Any]):
+    preview = serializers.BooleanField()
+    model = serializers.CharField()
+    mode = serializers.CharField()
+    scope = serializers.CharField(allow_blank=True)
+    last_arrival_at = UtcDateTimeField(allow_null=True, help_text="null: no gateway told of one, or Redis does not answer.")
+    pushers = Pusher(many=True, allow_null=True, help_text="null: Redis does not answer.")
+    replicas = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), help_text="Name and state.")
+    kept = serializers.ListField(child=serializers.CharField(), help_text="Replicas that are stopped elsewhere.")
+    sentences = serializers.ListField(child=serializers.CharField(), help_text="The same in words.")
+
+
 class TakeOver(Reason):
     preview = serializers.BooleanField(default=False, help_text="true: say what would change, and change nothing.")
 
@@ -220,6 +244,9 @@ LOAD_ANSWER_EXAMPLE = OpenApiExample(
     response_only=True,
 )
 REASON_EXAMPLE = OpenApiExample("Why", value={"reason": "Driver update on its hosts"}, request_only=True)
+RETIRE_EXAMPLE = OpenApiExample(
+    "Look first", value={"reason": "Replaced by its next version", "preview": True}, request_only=True
+)
 TAKE_OVER_EXAMPLE = OpenApiExample("Look first", value={"reason": "Backup of 02:00 put back", "preview": True}, request_only=True)
 CORDON_PREVIEW_EXAMPLE = OpenApiExample("What would move", value={"schedulable": False, "preview": True}, request_only=True)
 CORDON_EXAMPLE = OpenApiExample("Cordon", value={"schedulable": False, "reason": "Fan replaced at noon"}, request_only=True)

@@ -32,6 +32,7 @@ urlpatterns = [
     path("endpoints/registered/preview", registered.Registered.as_view(registered.PREVIEW), name="api-registered-preview"),
     path("endpoints/registered/<path:name>", registered.Registered.as_view(registered.DETAIL), name="api-registered-detail"),
     path("models/<path:name>/wake", verbs.Wake.as_view(), name="api-model-wake"),
+    path("models/<path:name>/retire", verbs.Retire.as_view(), name="api-model-retire"),
     path("models/<path:name>/pause", verbs.Pause.as_view(), name="api-model-pause"),
     path("models/<path:name>/end_rest", modes.EndRest.as_view(), name="api-model-end-rest"),
     path("models/<path:name>/mode", modes.Mode.as_view(), name="api-model-mode"),

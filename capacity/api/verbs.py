@@ -20,6 +20,7 @@ from capacity.domain import InvalidSnapshot, loads, plan_json
 from capacity.evacuate import document as document_of_cordon
 from capacity.evacuate import facts_of
 from capacity.models import LanguageModel, Lease
+from capacity.retirement import sentences_of, use_of
 from capacity.snapshot import live_document
 from capacity.sources.push_document import InvalidPush, parse_push
 from capacity.sources.push_store import PushStore
@@ -182,6 +183,26 @@ class Pause(OnModel):
         require(request.user.may_operate, OPERATORS)
         services.model_mode(model, LanguageModel.Mode.PAUSED, actor=request.user, reason=read(bodies.Reason, request)["reason"])
         return Response({"model": model.name, "mode": model.mode})
+
+
+class Retire(OnModel):
+    verb = "retire"
+
+    @extend_schema(
+        operation_id="model_retire",
+        request=bodies.Retire,
+        responses={200: bodies.Retired, **bodies.refused(400, 403, 404)},
+        examples=[bodies.RETIRE_EXAMPLE],
+    )
+    def post(self, request: Any, name: str) -> Response:
+        """Switch a model off (minimum and maximum 0), and say who used it. What runs is drained by the passes."""
+        model = self.model(request, name)
+        require(request.user.may_operate, OPERATORS)
+        asked, use = read(bodies.Retire, request), use_of(model, self.now())
+        if not asked["preview"]:
+            services.model_retire(model, actor=request.user, reason=asked["reason"])
+        told = {**asdict(use), "preview": asked["preview"], "sentences": sentences_of(use, self.now())}
+        return Response(bodies.Retired(told).data)
 
 
 class Cordon(NamedLikeAVerb, ApiView):

@@ -20,6 +20,7 @@ from .. import clock, services
 from ..domain.scorecard import Side
 from ..mode_facts import NEXT, Facts, facts_of
 from ..models import LanguageModel
+from ..retirement import sentences_of, use_of
 from ..services.modes import kept_while_resting
 from .model_page import model_page, visible_model
 from .watch import watched
@@ -99,6 +100,7 @@ def shown(request: HttpRequest, model: LanguageModel, form: ModeForm, rest_form:
         "sides": sides(facts, timezone.now()),
         "modes": LanguageModel.Mode.choices,
         "asked": mode,
+        "told": told_before_a_pause(model, mode, timezone.now()),
         "asked_words": LanguageModel.Mode(mode).label,
         "form": form,
         "rest_form": rest_form or RestForm(),
@@ -109,6 +111,11 @@ def shown(request: HttpRequest, model: LanguageModel, form: ModeForm, rest_form:
     }
     refused = form.errors or (rest_form and rest_form.errors)
     return render(request, "pages/mode.html", context, status=400 if refused else 200)
+
+
+def told_before_a_pause(model: LanguageModel, mode: str, now: datetime) -> list[str]:
+    """Who uses it, where it is asked for the first time: paused, nothing is started for their requests."""
+    return sentences_of(use_of(model, now), now) if mode == LanguageModel.Mode.PAUSED != model.mode else []
 
 
 def sides(facts: Facts, now: datetime) -> list[dict[str, Any]]:
