@@ -49,6 +49,11 @@ def test_a_replica_that_runs_twice_is_seen_on_one_host_and_on_two(other):
     assert sentence.startswith("a runs 2 times")
 
 
+def test_what_stays_wrong_is_said_once():
+    twice = [engine("a", 1), engine("a", 2)]
+    assert len(watched(seen(100, engines=twice), seen(101, engines=twice))) == 1
+
+
 def test_a_process_on_no_record_is_seen():
     (sentence,) = watched(seen(engines=[engine(None, 77)]))
     assert "pid 77" in sentence and "no record" in sentence
@@ -58,6 +63,11 @@ def test_a_host_that_runs_more_than_it_offers_is_seen_whoever_counts_it():
     three_of_two = [engine(name, pid, model="code") for pid, name in enumerate("abc")]
     (sentence,) = watched(seen(engines=three_of_two, bounds=()))
     assert sentence.startswith("h1 runs 6 units and offers 4")
+
+
+@pytest.mark.parametrize(("generations", "late"), [((1, 2, 3), 0), ((1, 2, 2), 1), ((1, 3, 2), 1)])
+def test_a_writer_that_comes_too_late_is_seen(generations, late):
+    assert len(watched(seen(generations=generations))) == late
 
 
 def test_a_start_past_the_maximum_is_seen_on_record():

@@ -43,10 +43,12 @@ class Faults:
             "kill_pass": self._kill_pass,
             "pause": self._pause,
             "pause_engine": self._pause_engine,
+            "pause_pass": self._pause_pass,
             "cut": self._cut,
             "clock": self._clock,
             "cordon": self._cordon,
             "load": self._load,
+            "burst": self._burst,
             "edit_bounds": self._edit_model,
             "edit_mode": self._edit_model,
             "edit_limit": self._edit_limit,
@@ -99,7 +101,15 @@ class Faults:
         return nothing
 
     def _kill_pass(self, fault: Fault) -> Undo:
-        """Whoever holds the lease, in the moment in which he does: a pass takes some hundredths of a second."""
+        self._signal_pass(signal.SIGKILL)
+        return nothing
+
+    def _pause_pass(self, fault: Fault) -> Undo:
+        stopped = self._signal_pass(signal.SIGSTOP)
+        return lambda: _resume(stopped)
+
+    def _signal_pass(self, number: signal.Signals) -> psutil.Process | None:
+        """To whoever holds the lease, in the moment in which he does: a pass takes some hundredths of a second."""
         workers = [psutil.Process(self._fleet.pid(name)) for name in {"worker", "worker-2"} & self._fleet.running()]
         ours = {str(child.pid): child for worker in workers for child in worker.children()}
         deadline = time.monotonic() + PASS_WITHIN_SECONDS
@@ -107,9 +117,9 @@ class Faults:
             holder = ours.get(self._fleet.one("SELECT holder FROM capacity_lease").rpartition(":")[2])
             if holder:
                 with contextlib.suppress(psutil.Error):
-                    holder.kill()
-                break
-        return nothing
+                    holder.send_signal(number)
+                return holder
+        return None
 
     def _pause_engine(self, fault: Fault) -> Undo:
         stopped = _signal(self._fleet.engine_processes(), fault, signal.SIGSTOP)
@@ -138,6 +148,10 @@ class Faults:
 
     def _load(self, fault: Fault) -> Undo:
         return self._taken(fault, self._post(f"load?pool={POOL}", {"source": "chaos", "models": {fault.target: fault.value}}))
+
+    def _burst(self, fault: Fault) -> Undo:
+        self._load(fault)
+        return self._fleet.burst()
 
     def _edit_model(self, fault: Fault) -> Undo:
         return self._taken(fault, self._patch("models", fault.target, fault.value))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Any
 
 import psutil
 
+from llmgw_site.tests.e2e import rows as e2e_rows
 from llmgw_site.tests.e2e.host import Host
-from llmgw_site.tests.e2e.site import LiveSite
+from llmgw_site.tests.e2e.site import DEADLINE_SECONDS, ROOT, LiveSite
 
 from . import rows
 from .proxy import Proxy
@@ -57,6 +59,16 @@ class Fleet(LiveSite):
     def rows(self, what: str) -> str:
         assert what == "seed"
         return self._run([sys.executable, "-m", rows.__name__])
+
+    def burst(self) -> Callable[[], None]:
+        """Forty passes at once, sent by a process of its own, for whose end what is returned waits."""
+        command = [sys.executable, "-m", e2e_rows.__name__, "burst"]
+        sender = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def end() -> None:
+            sender.wait(DEADLINE_SECONDS)
+
+        return end
 
     def restart_what_ended(self) -> None:
         """What the supervisor does for what it has started."""

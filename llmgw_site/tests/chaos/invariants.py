@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from .observation import Bound, Engine, Host, Observation, Row
 
@@ -12,12 +13,13 @@ FORGOTTEN_SECONDS = 12.0  # a report each 5 s, a pass each second
 
 
 class Watch:
-    """Observations in their order; `see` says what is wrong in the newest one."""
+    """Observations in their order; `see` says what is wrong in the newest one, and each thing once."""
 
     def __init__(self, lost_after_seconds: float) -> None:
         self._lost_after = lost_after_seconds
         self._seen: deque[Observation] = deque()
         self._rowless: dict[int, float] = {}
+        self._said: set[str] = set()
 
     def see(self, now: Observation) -> list[str]:
         before = self._seen[-1] if self._seen else now
@@ -25,8 +27,17 @@ class Watch:
         while self._seen[0].at < now.at - REMEMBERED_SECONDS:
             self._seen.popleft()
         lost = self._lost(before) | self._lost(now)
-        found = [*doubled(now), *strays(now), *overfull(now), *self._beyond(before, now, lost), *self._forgotten(now, lost)]
-        return [f"{sentence} (at {now.at:.1f})" for sentence in found]
+        found = [
+            *doubled(now),
+            *strays(now),
+            *overfull(now),
+            *late_writers(now),
+            *self._beyond(before, now, lost),
+            *self._forgotten(now, lost),
+        ]
+        fresh = [sentence for sentence in found if sentence not in self._said]
+        self._said.update(fresh)
+        return [f"{sentence} (at {now.at:.1f})" for sentence in fresh]
 
     def _lost(self, seen: Observation) -> set[str]:
         """Hosts that may be replaced by now: what is on them counts for nothing."""
@@ -108,6 +119,13 @@ def overfull(now: Observation) -> Iterator[str]:
     for name, units in used.items():
         if units > now.hosts[name].offers:
             yield f"{name} runs {units} units and offers {now.hosts[name].offers}"
+
+
+def late_writers(now: Observation) -> Iterator[str]:
+    """One writer at a time: each pass has a turn of its own, and none writes after a later one."""
+    for first, second in pairwise(now.generations):
+        if second <= first:
+            yield f"a pass of generation {second} was written after one of generation {first}"
 
 
 def unsteady(now: Observation) -> list[str]:

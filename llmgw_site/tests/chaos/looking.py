@@ -26,6 +26,7 @@ FROM capacity_replica r JOIN capacity_languagemodel m ON m.id = r.model_id WHERE
 MODELS = """
 SELECT m.name, m.min_replicas, m.max_replicas, m.mode, d.outcome, d.reason
 FROM capacity_languagemodel m LEFT JOIN capacity_decision d ON d.id = m.last_decision_id"""
+GENERATIONS = "SELECT generation FROM capacity_pass ORDER BY id DESC LIMIT 50"
 UNITS = {kind.name: kind.units for kind in rows.MODELS}
 
 
@@ -48,6 +49,7 @@ def look(fleet: Fleet) -> Observation:
                 name: Decided(outcome=o or "none", reason=r or "", at_least=least, mode=mode)
                 for name, least, _, mode, o, r in models
             },
+            generations=tuple(generation for (generation,) in reversed(connection.execute(GENERATIONS).fetchall())),
             passes=connection.execute("SELECT count(*) FROM capacity_pass").fetchone()[0],
         )
 

@@ -63,7 +63,8 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """`at`: seconds since the epoch; `units`: model → units of each of its replicas; `passes`: made so far."""
+    """`at`: seconds since the epoch; `units`: model → units of each of its replicas; `passes`: made so far; `generations`: of the
+    newest ones, in the order in which they were written."""
 
     at: float
     engines: tuple[Engine, ...] = ()
@@ -73,3 +74,4 @@ class Observation:
     units: Mapping[str, int] = field(default_factory=dict)
     decided: Mapping[str, Decided] = field(default_factory=dict)
     passes: int = 0
+    generations: tuple[int, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .rows import HOSTS, LIMIT, MODELS, UNITS_OF_A_HOST
 
@@ -56,9 +56,10 @@ def schedule(seed: int, number: int) -> Schedule:
 
 
 def long_one(dice: random.Random) -> Fault:
-    """A pass that is stopped until its lease is over, or a host that is away until it is lost."""
-    if dice.random() < 0.5:
-        return Fault(kind="pause", target=dice.choice(("worker", "worker-2")), after=_soon(dice), seconds=35.0)
+    """A worker, or a pass in its middle, that is stopped until its lease is over, or a host that is away until it is lost."""
+    kind = dice.choice(("pause", "pause_pass", "cut"))
+    if kind != "cut":
+        return Fault(kind=kind, target=dice.choice(("worker", "worker-2")), after=_soon(dice), seconds=35.0)
     return Fault(kind="cut", target=dice.choice(HOSTS), after=_soon(dice), seconds=50.0, value=dice.random() < 0.5)
 
 
@@ -143,6 +144,11 @@ def _share(dice: random.Random) -> float:
     return round(dice.random(), 3)
 
 
+def _burst(dice: random.Random) -> Fault:
+    """The same, and many passes at once."""
+    return replace(_load(dice), kind="burst", seconds=4.0)
+
+
 def _soon(dice: random.Random) -> float:
     return dice.uniform(0, SPAN_SECONDS)
 
@@ -154,6 +160,7 @@ KINDS: Mapping[str, Callable[[random.Random], Fault]] = {
     "cut": _cut,
     "kill_child": _kill_child,
     "load": _load,
+    "burst": _burst,
     "kill_engine": _kill_engine,
     "kill_pass": _kill_pass,
     "clock": _clock,
