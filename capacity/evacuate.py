@@ -59,6 +59,8 @@ def _evacuation_sentences(found: Evacuation) -> list[str]:
         f"{number(found.moving, 'replica')} would move, {found.ending} would go without a replacement, "
         f"{found.staying} would stay."
     )
+    if not found.freed:
+        return [counts, "Nothing would come free."]
     passes = f"over at least {found.passes} pass{'' if found.passes == 1 else 'es'}"
     if not found.is_settled:
         passes = f"and it would not be over after {MOST_PASSES} passes"
@@ -73,7 +75,7 @@ def sentence_of(move: Move) -> str:
         return f"moves to {', '.join(move.nodes)} ({move.to_profile})"
     if move.fate == "ends":
         return "goes; the rest does without it" if move.reason == "evacuate" else "goes"
-    return f"stays: {move.why}"
+    return f"stays; of {move.model} the plan says: {move.why}" if move.why else "stays"
 
 
 def document(facts: Facts) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from .ports import NodeReport, ReplicaReport
 from .registered import Registered, standing, with_own_units
-from .report_sanity import believable, cores_once, reported_once
+from .report_sanity import believable, machines_once, reported_once
 from .sights import KnownNode, NodeSight, Patience, node_problem, sight, without_units
 
 Intent = Literal["", "start", "undrain", "drain", "cancel"]
@@ -92,7 +92,7 @@ def observe(
     sights = {node.name: sight(node, by_node.get(node.name), patience, now) for node in nodes}
     sights = with_own_units(sights, (found.row for found in registered.values()), by_node) if registered else sights
     problems += [problem for node in sights.values() if (problem := node_problem(node, now))]
-    cores_once(by_node.values(), sights, problems)
+    machines_once(by_node.values(), sights, problems)
     by_name = {row.name: row for row in known}
     owners = {row.name: row.nodes for row in known}
     reported = reported_once(by_node.values(), owners, sights, problems)

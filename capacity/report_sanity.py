@@ -85,16 +85,43 @@ def _one_of(
 
 
 # --- two nodes, one machine ------------------------------------------------------------------------------------------
-def cores_once(reports: Iterable[NodeReport], sights: dict[str, NodeSight], problems: list[Problem]) -> None:
-    """Node workers that share a machine offer its cores once: the first by name what it says, the next ones what is left."""
+def machines_once(reports: Iterable[NodeReport], sights: dict[str, NodeSight], problems: list[Problem]) -> None:
+    """Node workers that share a machine offer its cores and devices once: the first by name its own, the next what is left."""
     machines: dict[str, list[NodeReport]] = defaultdict(list)
     for report in sorted(reports, key=lambda report: report.node):
-        if report.node in sights and report.shown.get("machine") and report.resources.get("cpu"):
+        if report.node in sights and report.shown.get("machine"):
             machines[report.shown["machine"]].append(report)
     for sharing in machines.values():
+        if len(sharing) > 1:
+            _cores_once([report for report in sharing if report.resources.get("cpu")], sights, problems)
+            _devices_once(sharing, sights, problems)
+
+
+def _devices_once(sharing: Sequence[NodeReport], sights: dict[str, NodeSight], problems: list[Problem]) -> None:
+    """A device is the first's that names it; a copy that is foreign to the next one is not in its offer anyway."""
+    seen: dict[str, str] = {}
+    for report in sharing:
+        doubles = [d for d in report.devices if d.id in seen and d.id not in report.foreign_devices]
+        for device in doubles:
+            node = sights[report.node]
+            left = max(0, node.resources.get(device.resource, 0) - 1)
+            sights[report.node] = replace(node, resources={**node.resources, device.resource: left})
+        if doubles:
+            others = ", ".join(sorted({seen[device.id] for device in doubles}))
+            detail = (
+                f"is on one machine with {others} and names {len(doubles)} of the same devices: they count there; "
+                "start its worker with --no-devices"
+            )
+            problems.append(_problem("shared_machine", report.node, detail))
+        for device in report.devices:
+            seen.setdefault(device.id, report.node)
+
+
+def _cores_once(sharing: Sequence[NodeReport], sights: dict[str, NodeSight], problems: list[Problem]) -> None:
+    if len(sharing) > 1:
         cores = _cores(sharing)
         offered = sum(report.resources["cpu"] for report in sharing)
-        if len(sharing) > 1 and cores is not None and offered > cores:
+        if cores is not None and offered > cores:
             _share(sharing, cores, sights)
             names = ", ".join(report.node for report in sharing)
             detail = (

@@ -241,8 +241,8 @@ PROBLEMS: Final = _table(
         ),
         Word(
             code="shared_machine",
-            title="Cores offered twice",
-            sentence="Several node workers on one machine offer its cores; they count once.",
+            title="Machine offered twice",
+            sentence="Several node workers on one machine offer its cores or devices; they count once.",
         ),
         Word(
             code="unknown_product",

@@ -19,6 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resource", type=resource, action="append", default=[], metavar="CLASS=UNITS",
         help="offer units of a class that has no devices (cpu=0 offers no cores); may be repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--no-devices", action="store_true", help="offer none of this machine's GPUs: another worker on it does, or nobody"
+    )
     parser.add_argument("--label", type=label, action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
     parser.add_argument("--templates", metavar="FILE", help="the administrator's runtime templates, beside the built-in one")
     parser.add_argument("--state", metavar="DIR", help="where replicas are remembered (default var/node/NAME)")

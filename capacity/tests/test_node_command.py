@@ -18,6 +18,7 @@ import redis
 from celery import Celery
 
 from capacity.drivers.process import ProcessDriver
+from capacity.management.commands.node import hardware_of
 from capacity.node import options, processes
 from capacity.ports import NodeReport, Order
 
@@ -159,3 +160,14 @@ def test_good_options_are_understood() -> None:
         "gpu-1.a", [("sim", 16), ("cpu", 0)], [("zone", "a")], range(3000, 3002),
     )  # fmt: skip
     assert given.end_engines_on_stop is False
+
+
+def test_a_worker_that_is_to_offer_no_devices_asks_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked() -> list[Any]:
+        raise AssertionError("the devices were asked for")
+
+    monkeypatch.setattr("capacity.node.inventory.list_gpus", asked)
+    parser = argparse.ArgumentParser()
+    options.add_arguments(parser)
+    given = vars(parser.parse_args(["n", "--pool", "p", "--resource", "sim=4", "--resource", "cpu=0", "--no-devices"]))
+    assert hardware_of(given).take_stock(set(), set()).offered == {"sim": 4}

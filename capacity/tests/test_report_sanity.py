@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.observe import Known, Observed, observe
-from capacity.ports import NodeReport, ReplicaReport
+from capacity.ports import DeviceReport, NodeReport, ReplicaReport
 from capacity.sights import KnownNode, Patience
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -112,6 +112,34 @@ def test_cores_of_one_machine_count_once():
     seen = look(on_machine("n2", 8), on_machine("n1", 8))
     assert {name: node.resources for name, node in seen.nodes.items()} == {"n1": {"cpu": 8}, "n2": {"cpu": 0}}
     assert codes(seen) == [("shared_machine", "node:n1")]
+
+
+def with_devices(node: str, *ids: str, foreign: tuple[str, ...] = (), machine: str = "m") -> NodeReport:
+    """Devices of one class, of which the foreign ones are not offered."""
+    return report(
+        node,
+        resources={"gpu/l4": len(ids) - len(foreign)},
+        devices=tuple(DeviceReport(id=one, resource="gpu/l4") for one in ids),
+        foreign_devices=dict.fromkeys(foreign, "gpu/l4"),
+        shown={"machine": machine},
+    )
+
+
+def test_devices_of_one_machine_count_once():
+    seen = look(with_devices("n2", "a", "b", "c"), with_devices("n1", "a", "b"))
+    assert {name: node.resources for name, node in seen.nodes.items()} == {"n1": {"gpu/l4": 2}, "n2": {"gpu/l4": 1}}
+    assert codes(seen) == [("shared_machine", "node:n2")]
+
+
+def test_a_device_that_is_foreign_to_the_next_worker_is_taken_off_once():
+    seen = look(with_devices("n1", "a", "b"), with_devices("n2", "a", "b", foreign=("a",)))
+    assert seen.nodes["n2"].resources == {"gpu/l4": 0}
+
+
+def test_the_same_id_on_another_machine_is_another_device():
+    seen = look(with_devices("n1", "amd:0"), with_devices("n2", "amd:0", machine="other"))
+    assert [node.resources for node in seen.nodes.values()] == [{"gpu/l4": 1}] * 2
+    assert codes(seen) == []
 
 
 @pytest.mark.parametrize(

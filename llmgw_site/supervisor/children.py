@@ -92,13 +92,20 @@ def _control(site: Site) -> list[Child]:
 
 
 def _example(site: Site) -> list[Child]:
-    """A host of its own that offers units of a class `sim`, and the load. The machine's cores are the other host's to offer."""
+    """A host of its own that offers units of a class `sim`, and the load. Cores and devices are the other host's to offer."""
     gateway = (
         "capacity.gateway", "--api", site.url, "--token-file", str(site.folder / "example" / "token"),
         "--pool", "example",
     )  # fmt: skip
     return [
-        _node(site, name=EXAMPLE_NODE, child="node-example", pool="example", ports="21000-21999", resources=("sim=16", "cpu=0")),
+        _node(
+            site,
+            name=EXAMPLE_NODE,
+            child="node-example",
+            pool="example",
+            ports="21000-21999",
+            options=offer("sim=16"),
+        ),
         Child(name="gateway", command=_module(*gateway), stage=2),
     ]
 
@@ -111,19 +118,23 @@ def _llama(site: Site) -> list[Child]:
         "--shape", str(folder / "load.json"), "--source", "llama-gateway",
     )  # fmt: skip
     return [
-        _node(site, name=LLAMA_NODE, child="node-llama", pool="llama", ports="22000-22999", resources=("thread=2", "cpu=0")),
+        _node(site, name=LLAMA_NODE, child="node-llama", pool="llama", ports="22000-22999", options=offer("thread=2")),
         Child(name="gateway-llama", command=_module(*gateway), stage=2),
     ]
 
 
-def _node(site: Site, *, name: str, child: str, pool: str, ports: str, resources: Sequence[str] = ()) -> Child:
+def _node(site: Site, *, name: str, child: str, pool: str, ports: str, options: Sequence[str] = ()) -> Child:
     command = [
         sys.executable, str(site.root / "manage.py"), "node", name, "--pool", pool, "--state", str(node_state(site.folder, name)),
         "--ports", ports, "--end-engines-on-stop",
     ]  # fmt: skip
-    for resource in resources:
-        command += ["--resource", resource]
+    command += options
     return Child(name=child, command=tuple(command), stage=2, stop_seconds=NODE_STOP_SECONDS)
+
+
+def offer(resource: str) -> tuple[str, ...]:
+    """Of this machine nothing but units of that class: its cores and devices are the other host's to offer."""
+    return ("--resource", resource, "--resource", "cpu=0", "--no-devices")
 
 
 def node_state(folder: Path, name: str) -> Path:

@@ -59,6 +59,11 @@ def _worker_arguments(name: str) -> list[str]:
     ]  # fmt: skip
 
 
+def hardware_of(given: dict[str, Any]) -> Hardware:
+    typed = dict(given["resource"])
+    return Hardware(typed=typed, gpus=list, amd=list) if given["no_devices"] else Hardware(typed=typed)
+
+
 def _agent(given: dict[str, Any]) -> NodeAgent:
     name = given["name"]
     templates = template_source(Path(given["templates"]) if given["templates"] else None)
@@ -69,7 +74,7 @@ def _agent(given: dict[str, Any]) -> NodeAgent:
             identity=Identity(node=name, pool=given["pool"], labels=dict(given["label"])),
             store=store,
             templates=templates,
-            hardware=Hardware(typed=dict(given["resource"])),
+            hardware=hardware_of(given),
             place=Place(address=given["address"], ports=given["ports"]),
             reporter=Reporter(redis_client()),
             in_flight=in_flight,
