@@ -131,12 +131,10 @@ def replaceable(built: Built, events: Iterable[Event]) -> Mapping[str, int]:
 
 
 def lost(built: Built) -> Iterator[str]:
-    """The model of each replica that is neither there nor gone: its host has been silent for too long."""
-    if built.observed is None:
-        return
-    accounted = {present.name for present in built.observed.present} | {ended.name for ended in built.observed.gone}
-    for name, row in built.rows.replicas.items():
-        if name not in accounted and row.state in LIVED:
+    """The model of each replica on a host that has been silent for too long."""
+    for name in built.observed.lost if built.observed else ():
+        row = built.rows.replicas[name]
+        if row.state in LIVED:
             yield row.model
 
 
