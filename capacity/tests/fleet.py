@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import redis
+
 from capacity.drivers.fake import FakeFleet
 from capacity.last_good_views import Measurements, load_measurements, load_policies
 from capacity.models import Lease
@@ -14,7 +16,7 @@ from capacity.reconcile import PassReport, pools, run_pass
 from capacity.sources.push_store import Pushed
 from capacity.tests.factories import make_measurement, make_model, make_node, make_pool, make_profile
 from capacity.token_rates import TokenRates
-from capacity.wiring import Deps
+from capacity.wiring import Deps, make_deps
 from quotas.domain.last_good import LastGood
 
 INSTALLATION = "here"
@@ -122,3 +124,10 @@ class Fleet:
         """Replicas that run on the hosts, by state."""
         reports = self.fake.observe("p") or ()
         return sorted(r.name for report in reports for r in report.replicas if r.state in states)
+
+
+def deps_without_redis() -> Deps:
+    """A process's own, where Redis does not answer; its views read in the test's own thread and connection."""
+    nowhere = redis.Redis(host="127.0.0.1", port=1, socket_connect_timeout=1)
+    own = {"policies": LastGood(load_policies), "measurements": LastGood[Measurements](load_measurements)}
+    return make_deps(nowhere, **own)

@@ -14,7 +14,7 @@ from capacity import mode_facts
 from capacity.models import LanguageModel, Measurement
 from capacity.tests.api_people import member, person
 from capacity.tests.factories import make_model, make_pool, make_scope
-from capacity.tests.fleet import Fleet
+from capacity.tests.fleet import Fleet, deps_without_redis
 from capacity.tests.pages import make_person
 from capacity.tests.rollups import remember
 
@@ -170,12 +170,7 @@ def test_a_wrong_command_says_so_and_changes_nothing(arguments, sentence):
 
 
 def test_the_page_also_stands_where_redis_does_not_answer(operator, monkeypatch):
-    import redis
-
-    from capacity.wiring import make_deps
-
-    nowhere = redis.Redis(host="127.0.0.1", port=1, socket_connect_timeout=1)
-    monkeypatch.setattr(mode_facts, "deps", lambda: make_deps(nowhere))
+    monkeypatch.setattr(mode_facts, "deps", deps_without_redis)
     make_model("chat", mode="advise")
     text = operator.get(PAGE, {"mode": "auto"}).content.decode()
     assert "<b>0</b> starts and <b>0</b> stops would be done" in text

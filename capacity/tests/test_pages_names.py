@@ -8,7 +8,9 @@ import re
 import pytest
 from django.urls import reverse
 
+from capacity import mode_facts
 from capacity.tests.factories import make_pool, make_scope
+from capacity.tests.fleet import deps_without_redis
 from capacity.tests.pages import HOSTILE, make_action, make_fleet, make_person
 from quotas.models import CapacityQuota, ScopeEdge
 
@@ -27,7 +29,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def admin_client_of_site(client):
+def admin_client_of_site(client, monkeypatch):
+    monkeypatch.setattr(mode_facts, "deps", deps_without_redis)
     client.force_login(make_person("root", is_superuser=True, is_staff=True))
     return client
 

@@ -8,7 +8,7 @@ import pytest
 
 from capacity.domain.latency import Histogram
 from capacity.domain.probation import read
-from capacity.models import Action, Decision, LanguageModel, Pass, Slo
+from capacity.models import Action, Brake, Decision, LanguageModel, Pass, Slo
 from capacity.ports import Latencies
 from capacity.tests.fleet import Fleet
 
@@ -218,3 +218,16 @@ def test_a_stored_watch_that_is_none_breaks_no_pass():
     assert [report.outcome for report in reports] == ["done", "done"]
     assert any(row["code"] == "removals_rest" for row in Pass.objects.latest("id").problems)
     assert Decision.objects.exists()
+
+
+def test_a_removal_that_the_brake_withholds_is_watched_only_once_it_is_done():
+    fleet = Watched()
+    Brake.objects.update(is_on=True)
+    for _ in range(10):
+        fleet.serve(9, quick=5)
+    assert Action.objects.filter(op="drain", state="withheld").exists()
+    assert fleet.watch is None
+    Brake.objects.update(is_on=False)
+    for _ in range(2):
+        fleet.serve(9, quick=5)
+    assert fleet.watch.is_open
