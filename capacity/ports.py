@@ -135,6 +135,9 @@ class FleetDriver(Protocol):
     def observe(self, pool: str) -> Sequence[NodeReport] | None:
         """The last report of each node of the pool, however old; None where the store of reports cannot be read."""
 
+    def unreadable(self, pool: str) -> Mapping[str, str]:
+        """Node → why its report was left out of what `observe` last gave of the pool."""
+
     def apply(self, order: Order) -> Outcome:
         """Ask for an order. Idempotent by replica name; an order of an older generation or of another installation is refused."""
 

@@ -31,6 +31,12 @@ def believable(reports: Iterable[NodeReport], problems: list[Problem]) -> list[N
     return found
 
 
+def unread(faults: Mapping[str, str]) -> Iterator[Problem]:
+    """Reports that are left out as a whole: node → what is wrong with each."""
+    for node, fault in sorted(faults.items()):
+        yield _problem("invalid_report", node, f"its report cannot be read, so that it counts as silent: {fault}")
+
+
 def _unbelievable(report: NodeReport) -> Iterator[Problem]:
     for name, count in sorted(report.resources.items()):
         if count > MOST_UNITS:

@@ -24,6 +24,7 @@ from .models import Lease
 from .observe import Known, Observed, Present, observe
 from .ports import NodeReport, Sample
 from .registered import Registered
+from .report_sanity import unread
 from .rows import ModelRow, Problem, ProfileRow, ReplicaRow, Rows
 from .rows.registered import registered
 from .sights import KnownNode, Patience
@@ -66,7 +67,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
     rows = row_module.load(pool.id, settings, now)
     waits = waits_of(lease, deps.installation, reports or ())
     rows = only_advised(rows) if waits.problems else rows
-    problems: list[Problem] = [*waits.problems, *rows.problems]
+    problems: list[Problem] = [*waits.problems, *rows.problems, *unread(deps.driver.unreadable(pool.name))]
     own = row_module.domain_settings(settings, problems)
     loads = combine(pushed.pushes, sampled or {}, now, own.stale_after_seconds, kept_arrivals=pushed.arrivals) if pushed else None
     observed = None

@@ -232,7 +232,7 @@ PROBLEMS: Final = _table(
         Word(
             code="invalid_report",
             title="Report not believable",
-            sentence="A host reports numbers that no host has; they are counted as none.",
+            sentence="A host reports what cannot be; it is counted as none.",
         ),
         Word(
             code="reported_twice",

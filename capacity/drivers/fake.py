@@ -99,6 +99,10 @@ class FakeFleet:
             return None
         return [node.report for _, node in sorted(self._nodes.items()) if node.report.pool == pool]
 
+    def unreadable(self, pool: str) -> Mapping[str, str]:
+        """Nothing crosses a wire here."""
+        return {}
+
     def apply(self, order: Order) -> Outcome:
         """Done at once where the host is heard of; queued where it is silent."""
         if len(order.nodes) != 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from redis import Redis
@@ -34,19 +34,33 @@ class ProcessDriver:
     def __init__(self, *, redis: Redis, send: Send) -> None:
         self._redis = redis
         self._send = send
+        self._faults: dict[str, dict[str, str]] = {}
 
     def observe(self, pool: str) -> Sequence[NodeReport] | None:
         """The last report of each node, sorted by node, however old; None when Redis cannot be read.
 
-        A row that cannot be understood is logged and left out: that node then looks absent, never empty.
+        A row that cannot be understood is left out, and `unreadable` says why: that node then looks absent, never empty.
         """
         try:
             rows = self._redis.hgetall(REPORTS_KEY.format(pool=pool))
         except (RedisError, OSError) as error:
             log.warning("Reports of pool %r cannot be read: %s.", pool, type(error).__name__)
             return None
-        reports = [_parse(pool, _decoded(node), row) for node, row in rows.items()]
-        return sorted((report for report in reports if report is not None), key=lambda report: report.node)
+        read = {_decoded(node): _parse(pool, _decoded(node), row) for node, row in rows.items()}
+        self._remember(pool, {node: found for node, found in read.items() if isinstance(found, str)})
+        return sorted((found for found in read.values() if not isinstance(found, str)), key=lambda report: report.node)
+
+    def unreadable(self, pool: str) -> Mapping[str, str]:
+        """Node → what was wrong with its report at the last `observe` of the pool."""
+        return self._faults.get(pool, {})
+
+    def _remember(self, pool: str, faults: dict[str, str]) -> None:
+        """Each fault is logged when it comes, not in every pass that meets it."""
+        known = self._faults.get(pool, {})
+        for node, fault in faults.items():
+            if known.get(node) != fault:
+                log.warning("The report of node %r in pool %r is skipped: %s.", node, pool, fault)
+        self._faults[pool] = faults
 
     def apply(self, order: Order) -> Outcome:
         """Queue an order on its host; accepted once queued. It dies in the queue after 60 s."""
@@ -71,21 +85,20 @@ def read_report(redis: Redis, pool: str, node: str) -> NodeReport | None:
         row = redis.hget(REPORTS_KEY.format(pool=pool), node)
     except (RedisError, OSError):
         return None
-    return _parse(pool, node, row) if isinstance(row, bytes | str) else None
+    found = _parse(pool, node, row) if isinstance(row, bytes | str) else None
+    return found if isinstance(found, NodeReport) else None
 
 
 def _decoded(value: bytes | str) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _parse(pool: str, node: str, row: bytes | str) -> NodeReport | None:
+def _parse(pool: str, node: str, row: bytes | str) -> NodeReport | str:
+    """The report, or what is wrong with it."""
     try:
         if len(row) > _MAX_ROW_BYTES:
-            raise ValueError(f"the row has more than {_MAX_ROW_BYTES} bytes")
+            return f"the row has more than {_MAX_ROW_BYTES} bytes"
         report = report_from_json(json.loads(row))
-        if (report.node, report.pool) != (node, pool):
-            raise ValueError("the report names another node or pool")
     except (ValueError, RecursionError) as error:  # JSON and Unicode errors are ValueErrors
-        log.warning("The report of node %r in pool %r is skipped: %s.", node, pool, error)
-        return None
-    return report
+        return str(error)[:200]
+    return report if (report.node, report.pool) == (node, pool) else "the report names another node or pool"

@@ -191,3 +191,17 @@ def test_orders_and_reports_that_do_not_say_an_installation_are_read_as_of_none(
     order.pop("taken_over_at_generation")
     assert (order_from_json(order).installation, order_from_json(order).taken_over_at_generation) == ("", 0)
     assert report_from_json(report).installation == ""
+
+
+def test_why_a_report_is_left_out_is_known_and_logged_once(redis_client: redis.Redis, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", "capacity.drivers.process")
+    driver = ProcessDriver(redis=redis_client, send=lambda *_, **__: None)
+    redis_client.hset(REPORTS_KEY.format(pool="p"), "n1", '{"node": "n1", "replicas": 3}')
+    for _ in range(3):
+        assert driver.observe("p") == []
+    assert driver.unreadable("p") == {"n1": "replicas is not a list"}
+    assert len(caplog.records) == 1
+    redis_client.delete(REPORTS_KEY.format(pool="p"))
+    driver.observe("p")
+    assert driver.unreadable("p") == {}
+    assert driver.unreadable("another") == {}

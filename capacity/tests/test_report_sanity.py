@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity.models import Pass
 from capacity.observe import Known, Observed, observe
 from capacity.ports import DeviceReport, NodeReport, ReplicaReport
 from capacity.sights import KnownNode, Patience
+from capacity.tests.fleet import Fleet
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 PATIENCE = Patience(node_silent_seconds=30, node_lost_seconds=300)
@@ -158,3 +160,12 @@ def test_what_is_shared_out_or_not_known_to_be_shared_counts_as_it_is_said(repor
     seen = look(*reports)
     assert {name: node.resources for name, node in seen.nodes.items()} == {r.node: r.resources for r in reports}
     assert codes(seen) == []
+
+
+@pytest.mark.django_db
+def test_a_report_that_cannot_be_read_is_named_by_the_pass(monkeypatch):
+    fleet = Fleet(min_replicas=0)
+    monkeypatch.setattr(fleet.fake, "unreadable", lambda pool: {"n1": "replicas is not a list"})
+    fleet.a_pass()
+    (problem,) = [p for p in Pass.objects.get().problems if p["code"] == "invalid_report"]
+    assert (problem["subject"], "replicas is not a list" in problem["detail"]) == ("node:n1", True)

@@ -22,6 +22,9 @@ class Hosts:
     def observe(self, pool: str) -> Sequence[NodeReport]:
         return [replace(report, at=self.now) for report in self._reports]
 
+    def unreadable(self, pool: str) -> Mapping[str, str]:
+        return {}
+
     def apply(self, order: Order) -> Outcome:
         return Outcome(kind="accepted")
 
