@@ -77,6 +77,17 @@ def hosts() -> str:
     return token_create(service_account("gateway"), days=1)
 
 
+def pull() -> str:
+    """Withholds everything."""
+    from django.utils import timezone
+
+    from capacity import services
+    from quotas.models import Pool
+
+    services.brake_pull(Pool.objects.get(name=POOL), until=None, actor=None, reason="tests", now=timezone.now())
+    return ""
+
+
 def release() -> str:
     """Lets through what the brake withholds now."""
     from django.utils import timezone
@@ -112,4 +123,4 @@ def operator() -> str:
 
 if __name__ == "__main__":
     django.setup()
-    print({"seed": seed, "hosts": hosts, "burst": burst, "operator": operator, "release": release}[sys.argv[1]]())
+    print({"seed": seed, "hosts": hosts, "burst": burst, "operator": operator, "pull": pull, "release": release}[sys.argv[1]]())

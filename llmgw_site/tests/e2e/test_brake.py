@@ -1,4 +1,4 @@
-"""Real engines whose health pages break all at once, while they serve: the brake holds, and none of them ends by it."""
+"""The brake on real processes: health pages that break all at once while the engines serve, and a brake that a person pulls."""
 
 from __future__ import annotations
 
@@ -62,3 +62,17 @@ def test_no_engine_ends_until_a_person_releases_them(impatient: LiveSite) -> Non
     until(lambda: withheld(site) == everyone, site.story)
     site.rows("release")
     until(lambda: not engines.items() & site.engines().items(), site.story)
+
+
+def test_under_a_pulled_brake_load_starts_nothing_until_it_is_released(site: LiveSite) -> None:
+    [first] = site.wait_for(1)
+    site.rows("pull")
+    try:
+        with site.requests(first, 5):
+            until(lambda: withheld(site) == [("", "manual")] * 2, site.story)
+            site.more_passes(3)
+            assert list(site.engines()) == [first]
+            site.rows("release")
+            site.wait_for(3)
+    finally:
+        site.ask("UPDATE capacity_brake SET is_on = 0")
