@@ -39,7 +39,7 @@ def help_page(request: HttpRequest, name: str = "README") -> HttpResponse:
     if source is None:
         raise Http404
     page = page_of(name, source.stat().st_mtime_ns)
-    return render(request, "pages/help.html", {"page": page, "place": "help", "names": sorted(sources())})
+    return render(request, "pages/help.html", {"page": page, "place": "help", "names": sorted(sources(), key=place)})
 
 
 def help_file(request: HttpRequest, name: str) -> HttpResponse:
@@ -81,6 +81,11 @@ def rendered(name: str, text: str) -> Page:
     return Page(name=name, title=title, body=mark_safe(RENDERER.renderer.render(tokens, RENDERER.options, {})))  # noqa: S308
 
 
+def place(name: str) -> tuple[bool, str]:
+    """Pages before choices, by letter."""
+    return "/" in name, name.lower()
+
+
 def words(inline: Token) -> str:
     return "".join(child.content for child in inline.children or [])
 
@@ -105,5 +110,5 @@ def address(target: str, name: str) -> str:
     found = posixpath.normpath(posixpath.join(folder, path)).removeprefix("docs/")
     if found in files():
         return reverse("help_file", args=[found])
-    place = found.removesuffix(".md")
-    return (reverse("help", args=[place]) if place in sources() else reverse("help_index")) + mark + fragment
+    page = found.removesuffix(".md")
+    return (reverse("help", args=[page]) if page in sources() else reverse("help_index")) + mark + fragment

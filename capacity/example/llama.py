@@ -23,7 +23,7 @@ PROMPT_WORDS = 20
 OUTPUT_TOKENS = 48
 LOAD_FILE = "load.json"
 # shares of what one replica serves at its limit: past it at the height of the cycle, far below 70 % of it at its low
-HIGH, LOW = 1.5, 0.1
+HIGH, LOW = 1.3, 0.1
 
 
 def contents() -> Contents:

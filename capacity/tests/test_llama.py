@@ -162,6 +162,19 @@ def test_both_examples_stand_beside_each_other_and_each_goes_alone(state):
 
 
 @pytest.mark.django_db
+def test_the_first_start_reads_the_machine_once_and_says_so(state, monkeypatch, capsys):
+    from llmgw_site.management.commands import prepare
+
+    monkeypatch.setattr(prepare, "collect_static", lambda: None)
+    call_command("prepare", demo=False, llama=True)
+    assert "Reading what one llama.cpp replica serves" in capsys.readouterr().out
+    assert set(Pool.objects.values_list("name", flat=True)) == {"default", "llama"}
+    monkeypatch.setattr(reading, "read", lambda *_, **__: pytest.fail("it was read again"))
+    call_command("prepare", demo=False, llama=True)
+    assert "Reading" not in capsys.readouterr().out
+
+
+@pytest.mark.django_db
 def test_a_machine_that_is_too_slow_is_told_so_and_nothing_is_written(state, monkeypatch):
     monkeypatch.setattr(reading, "read", lambda target, **request: judged([a_stage(1, tpot_ms=900)], target))
     with pytest.raises(CommandError, match="too slow or too busy"):

@@ -123,6 +123,9 @@ def test_the_examples_children_are_wanted_while_its_flag_exists(tmp_path):
     (tmp_path / "example.json").write_text("{}")
     assert {child.name for child in site.wanted("")} - usual == {"node-example", "gateway"}
     (tmp_path / "example.json").unlink()
+    (tmp_path / "example-llama.json").write_text("{}")
+    assert {child.name for child in site.wanted("")} - usual == {"node-llama", "gateway-llama"}
+    (tmp_path / "example-llama.json").unlink()
     assert {child.name for child in site.wanted("")} == usual
 
 
