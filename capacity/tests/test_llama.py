@@ -163,9 +163,7 @@ def test_both_examples_stand_beside_each_other_and_each_goes_alone(state):
 
 @pytest.mark.django_db
 def test_the_first_start_reads_the_machine_once_and_says_so(state, monkeypatch, capsys):
-    from llmgw_site.management.commands import prepare
-
-    monkeypatch.setattr(prepare, "collect_static", lambda: None)
+    monkeypatch.setattr("llmgw_site.management.commands.prepare.collect_static", lambda: None)
     call_command("prepare", demo=False, llama=True)
     assert "Reading what one llama.cpp replica serves" in capsys.readouterr().out
     assert set(Pool.objects.values_list("name", flat=True)) == {"default", "llama"}
