@@ -167,7 +167,7 @@ def _too_small(engine: Replica, node: Node) -> str:
     held = sum(taken for names, taken in others.values_list("nodes", "units") if node.name in names)
     if units + held <= there:
         return ""
-    return f"{node} has {there} of {resource} and {held} are held: with these {units} there is no room for more on it."
+    return f"{node} has {there} of {resource} and {held} are held already: with these {units} more are held than it has."
 
 
 def _check_devices(engine: Replica, findings: Findings) -> None:

@@ -157,3 +157,18 @@ def test_the_models_page_says_first_why_the_last_start_failed_and_when_it_is_tri
     assert "The last start failed on n1 (sim1): CUDA error: out of memory; tried again at" in text
     Backoff.objects.update(until=timezone.now() - timedelta(seconds=1))
     assert "The last start failed" not in words(operator.get(reverse("model", args=[fleet.model.name])))
+
+
+def test_the_engines_page_says_why_it_does_not_answer_and_for_how_long(operator, fleet, redis_client, monkeypatch):
+    from capacity.sources.answer_store import AnswerStore
+    from capacity.views import replica_page
+
+    monkeypatch.setattr(replica_page, "redis_client", lambda: redis_client)
+    operator.post(address(fleet), {**GIVEN, "act": "register"})
+    store, began = AnswerStore(redis_client), timezone.now() - timedelta(seconds=50)
+    for reason, at in (("Connection refused.", began), ("No complete answer within 3 s.", began + timedelta(seconds=40))):
+        store.write(fleet.pool.name, {"e1": reason}, at)
+    text = words(operator.get(reverse("replica", args=["e1"])))
+    assert "<dt>answers</dt><dd>no, for" in text and "50 s</time>: No complete answer within 3 s." in text
+    store.write(fleet.pool.name, {"e1": ""}, timezone.now())
+    assert "<dt>answers</dt>" not in words(operator.get(reverse("replica", args=["e1"])))

@@ -155,7 +155,7 @@ def test_a_device_is_held_once_and_one_that_its_host_does_not_see_is_warned_of(c
 def test_a_node_without_the_room_is_a_warning(chat):
     Node.objects.update(resources={"gpu/h100": 1})
     (warning,) = services.endpoint_add(engine(chat), actor=None, reason="r")
-    assert warning.startswith("n1 has 1 of gpu/h100 and 0 are held")
+    assert warning.startswith("n1 has 1 of gpu/h100 and 0 are held already")
 
 
 def test_forgetting_keeps_the_row_as_history_and_frees_its_address(chat):

@@ -7,6 +7,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from ..models import Action, Replica, Sample
+from ..ports import Answer
+from ..sources.answer_store import AnswerStore
 from ..sources.store import Failure, LoadStore
 from ..store import read_log, redis_client
 from .board import threshold_percent
@@ -28,6 +30,7 @@ def replica_page(request: HttpRequest, name: str) -> HttpResponse:
         "row": replica_rows([replica], sample, timezone.now())[0],
         "threshold": threshold_percent(replica.model),
         "failure": why_unread(replica),
+        "silence": why_silent(replica),
         "log": log[-LOG_CHARACTERS:] if log else "",
         "actions": Action.objects.visible_to(request.user).filter(replica_name=replica.name)[:ACTIONS_SHOWN],
         "place": "models",
@@ -39,3 +42,11 @@ def why_unread(replica: Replica) -> Failure | None:
     """Why the last reading of its /metrics failed; None where it did not, or where nobody can tell."""
     failures = LoadStore(redis_client()).failures(replica.pool.name)
     return (failures or {}).get(replica.name)
+
+
+def why_silent(replica: Replica) -> Answer | None:
+    """Why a registered engine does not answer, and since when; None where it does, or where nobody can tell."""
+    if not replica.is_registered or replica.gone_at:
+        return None
+    answer = (AnswerStore(redis_client()).answers(replica.pool.name) or {}).get(replica.name)
+    return answer if answer and answer.failed_since else None
