@@ -25,10 +25,17 @@ class PoolSerializer(StrictModelSerializer):
 
     name = ExactCharField(source="pool.name", max_length=200, validators=[validate_name])
     is_example = serializers.BooleanField(source="pool.is_example", read_only=True)
+    take_over_needed = serializers.CharField(
+        source="pool.lease.take_over_needed",
+        read_only=True,
+        default="",
+        help_text="Why it is only advised; else empty.",
+    )
 
     class Meta:
         model = PoolSettings
         exclude = ("id", "pool")
+        observed = frozenset({"take_over_needed"})
 
 
 class NodeSerializer(StrictModelSerializer):

@@ -31,7 +31,7 @@ class Pools(Edited):
     writers = "Operators may edit a pool's settings; admins make and remove pools."
 
     def rows(self, user: User) -> QuerySet[PoolSettings]:
-        rows = PoolSettings.objects.select_related("pool").order_by("pool__name")
+        rows = PoolSettings.objects.select_related("pool__lease").order_by("pool__name")
         return rows if user.sees_everything else rows.filter(pool__in=visible_pools(user))
 
     def may_write(self, user: User) -> bool:

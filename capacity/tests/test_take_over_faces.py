@@ -97,13 +97,39 @@ def test_the_call_looks_first_and_then_does(copied):
     assert olga.post("/api/v1/pools/p/take-over", {"preview": True}, format="json").status_code == 400
 
 
+def test_the_pool_says_in_the_api_why_it_is_only_advised(copied):
+    olga = client_of(operator())
+    pool = olga.get("/api/v1/pools/p")
+    assert "written by installation there" in pool.json()["take_over_needed"]
+    olga.post("/api/v1/pools/p/take-over", {"reason": "the first is gone"}, format="json")
+    after = olga.get("/api/v1/pools/p")
+    assert after.json()["take_over_needed"] == ""
+    assert after["ETag"] == pool["ETag"], "it is nobody's edit of the pool"
+
+
+def test_the_page_says_who_took_over_last_and_why(client, copied):
+    client.force_login(operator())
+    url = reverse("take_over", args=["p"])
+    assert "Last taken over" not in client.get(url).content.decode()
+    client.post(url, {"reason": "the first is gone"})
+    html = client.get(url).content.decode()
+    assert "by olga, from generation 3 on: the first is gone" in html
+
+
+def test_all_pools_are_not_said_to_be_ours_while_their_hosts_cannot_be_asked(copied):
+    command(pool="p", reason="the first is gone")
+    copied.fake.away = True
+    with pytest.raises(CommandError, match="cannot be read"):
+        command(every=True, reason="again")
+
+
 def test_a_pool_may_be_named_like_the_call(copied):
     make_pool("p/take-over")
     assert client_of(operator()).get("/api/v1/pools/p/take-over").json()["name"] == "p/take-over"
 
 
 def test_the_command_previews_does_and_says_no(copied):
-    assert "would be dropped" in command(pool="p", preview=True)
+    assert "1 host reported, 1 obeying another installation; generation 2 → 3" in command(pool="p", preview=True)
     assert Lease.objects.get().installation == "there"
     with pytest.raises(CommandError, match="Say why"):
         command(pool="p")

@@ -31,15 +31,21 @@ def take_over(request: HttpRequest, name: str) -> HttpResponse:
         raise PermissionDenied("Operators take pools over.")
     lease = get_object_or_404(Lease.objects.select_related("pool"), pool__name=name)
     form = TakeOverForm(request.POST if request.method == "POST" else None)
-    context: dict[str, Any] = {"pool": lease.pool, "form": form, "place": "now"}
+    context: dict[str, Any] = {"pool": lease.pool, "form": form, "place": "now", "last": last_of(lease)}
     try:
         found = services.take_over_preview(lease, deps().driver.observe(name), deps().installation)
         if request.method == "POST" and form.is_valid():
             return done(request, lease, form.cleaned_data["reason"])
         context["told"] = sentences_of(found, is_preview=True)
+        context["has_other"] = found.hosts_of_others or found.installation_before not in {"", found.installation}
     except ValidationError as refusal:
         context["refusals"] = sentences(refusal)
     return render(request, "pages/take_over.html", context, status=400 if form.errors else 200)
+
+
+def last_of(lease: Lease) -> Any:
+    """The history's row of the last take-over; None where there was none."""
+    return lease.history.filter(taken_over_at_generation__gt=0).select_related("history_user").first()
 
 
 def done(request: HttpRequest, lease: Lease, reason: str) -> HttpResponse:

@@ -51,7 +51,13 @@ class Command(BaseCommand):
 
 
 def needing(deps: Deps) -> list[Lease]:
-    return [lease for lease in pools() if waits_of(lease, deps.installation, deps.driver.observe(lease.pool.name) or ()).problems]
+    """Those of which nobody can tell are among them: they are refused with a sentence."""
+    return [lease for lease in pools() if is_needed(deps, lease)]
+
+
+def is_needed(deps: Deps, lease: Lease) -> bool:
+    reports = deps.driver.observe(lease.pool.name)
+    return reports is None or bool(waits_of(lease, deps.installation, reports).problems)
 
 
 def act(deps: Deps, lease: Lease, *, reason: str, preview: bool) -> services.TakeOver:
