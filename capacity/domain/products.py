@@ -8,6 +8,7 @@ name in small letters, and is listed as unknown.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # The first pattern found in the name wins, so the longer name of a family stands before the shorter. Spaces, dashes and
 # underscores are alike; a name of several words stands before one that is a part of it.
@@ -46,6 +47,7 @@ _SLICE = re.compile(r"\bMIG[ -](\d+c\.)?(\d+g\.\d+gb)((?:[.+-](?:me|gfx)\w*)*)",
 _SHARED = re.compile(r"-SHARED$", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1_024)
 def resource_of(product: str) -> tuple[str, bool]:
     """(class of a whole device, whether the product is known): "NVIDIA H100 80GB HBM3" → ("gpu/h100", True)."""
     name = re.sub(r"[\s_-]+", " ", product[:300]).upper()

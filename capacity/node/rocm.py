@@ -25,6 +25,10 @@ class RocmFailed(RuntimeError):
     """rocm-smi is there and does not say what there is; the text is a sentence without a full stop."""
 
 
+class RocmRefused(RocmFailed):
+    """It ended with a fault, as versions do that do not know an option."""
+
+
 def rocm_smi(arguments: Sequence[str]) -> str:
     """What `rocm-smi` prints, "" on a host without it; RocmFailed where it fails or takes longer than 5 s."""
     program = shutil.which("rocm-smi")
@@ -39,7 +43,7 @@ def rocm_smi(arguments: Sequence[str]) -> str:
     except OSError as error:
         raise RocmFailed(f"rocm-smi cannot be started: {error.strerror}") from error
     if done.returncode:
-        raise RocmFailed(f"rocm-smi ended with status {done.returncode}")
+        raise RocmRefused(f"rocm-smi ended with status {done.returncode}")
     return done.stdout.decode(errors="replace")
 
 
@@ -49,8 +53,10 @@ def read_amd(ask: Ask = rocm_smi) -> list[Gpu]:
     if not document:
         return []
     numbers = {own_id: number for number, own_id in ids_of(document).items()}
+    if not numbers:
+        return []
     devices = read(document).hosts[0].devices
-    pids = holders(ask(_HOLDERS)) if devices else {}
+    pids = holders(ask(_HOLDERS))
     return [
         Gpu(
             uuid=device.id,
@@ -68,7 +74,7 @@ def _asked(ask: Ask) -> str:
     """Versions from before there were partitions do not know that option, and there a card is a device."""
     try:
         return ask((*_DEVICES, "--showcomputepartition"))
-    except RocmFailed:
+    except RocmRefused:
         return ask(_DEVICES)
 
 

@@ -91,6 +91,12 @@ def test_a_line_of_the_list_that_is_none_is_said_and_the_others_count() -> None:
     assert "Line 2" in reading.warnings[0]
 
 
+def test_a_file_full_of_nonsense_warns_of_no_more_than_anybody_reads() -> None:
+    reading = read(b"GPU 0: Tesla T4 (UUID: GPU-1)\n" + b"".join(b"nonsense %d\n" % number for number in range(5_000)))
+    assert len(reading.warnings) == 101
+    assert reading.warnings[-1] == "And 4900 more like these."
+
+
 @pytest.mark.parametrize(
     ("product", "card", "memory", "processors", "profile"),
     [
@@ -195,6 +201,8 @@ def test_a_node_that_is_not_ready_is_said() -> None:
         (b'{"card0": {"Card', "broken or cut off in line 1"),
         (b"[" * 100_000, "nested deeper"),
         (b'{"items": 3}', "no node"),
+        (b'{"card0": 3}', "names no card"),
+        (b"<nvidia_smi_log>" + b" " * 5_000_000, "no such answer has 5 MB"),
         (b'{"a": 1}', "neither of rocm-smi"),
         (b"kind: Node\nmetadata: &a {name: x}\nb: *a\n", "references"),
         (b"kind: Node\nmetadata: {name: x", "broken or cut off in line"),

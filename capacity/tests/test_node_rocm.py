@@ -15,7 +15,7 @@ from capacity.node import rocm
 from capacity.node.inventory import Hardware, assign
 from capacity.node.nvml import Gpu
 from capacity.node.processes import environment_of
-from capacity.node.rocm import RocmFailed, RocmSmi, read_amd
+from capacity.node.rocm import RocmFailed, RocmRefused, RocmSmi, read_amd
 
 CARDS = {
     "card0": {"Card Series": "AMD Instinct MI300X", "Unique ID": "0xaa", "VRAM Total Memory (B)": str(192 << 30)},
@@ -27,7 +27,7 @@ CARDS = {
 def answers(cards: object = CARDS, holders: str = "", fails: tuple[str, ...] = ()) -> rocm.Ask:
     def ask(arguments: Sequence[str]) -> str:
         if set(fails) & set(arguments):
-            raise RocmFailed("rocm-smi ended with status 2")
+            raise RocmRefused("rocm-smi ended with status 2")
         return holders if "--showpidgpus" in arguments else f"WARNING: something\n{json.dumps(cards)}"
 
     return ask

@@ -16,7 +16,6 @@ from capacity.node.hardware.reading import Device, Host, Reading, Unreadable
 __all__ = ["MOST_BYTES", "Device", "Host", "Reading", "Unreadable", "read"]
 
 MOST_BYTES = 50_000_000
-MOST_YAML = 10_000_000
 FORMS = (
     "nvidia-smi (-q -x, --query-gpu as CSV with its header, -L, or its table), rocm-smi --showallinfo --json, "
     "kubectl get nodes -o json or yaml, DCGM exporter, nvidia_gpu_exporter"
@@ -26,9 +25,11 @@ FORMS = (
 def read(content: bytes) -> Reading:
     """Devices, classes and warnings; `Unreadable` with one sentence for what is none of FORMS, broken, or 50 MB and more."""
     text = _text(content)
-    form = next((reader for fits, reader in _READERS if fits(text)), None)
+    most, form = next(((most, reader) for fits, most, reader in _READERS if fits(text)), (0, None))
     if form is None:
         raise Unreadable(f"This is none of the forms that are read: {FORMS}.")
+    if len(content) > most:
+        raise Unreadable(f"It has {len(content)} bytes; no such answer has {most // 1_000_000} MB. Nodes are read from -o json.")
     try:
         return form(text)
     except (RecursionError, MemoryError):
@@ -69,8 +70,6 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _read_yaml(text: str) -> Reading:
-    if len(text) > MOST_YAML:
-        raise Unreadable("YAML of more than 10 MB takes too long to read: print it with -o json.")
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_LOADER)):
             # a few lines of references can stand for billions
@@ -92,13 +91,14 @@ def _is_csv(text: str) -> bool:
     return len(cells) > 1 and bool(cells & {"name", "uuid", "memory.total", "index", "gpu_name", "gpu_uuid"})
 
 
-_READERS: tuple[tuple[Callable[[str], bool], Callable[[str], Reading]], ...] = (
-    (lambda text: text.lstrip().startswith("<"), nvidia_xml.read),
-    (lambda text: text.lstrip().startswith(("{", "[")), _read_json),
-    (lambda text: nvidia_text.GPU_LINE.match(text.lstrip()) is not None, nvidia_text.read_list),
-    (lambda text: re.search(r"^\| NVIDIA-SMI ", text[:4_000], re.MULTILINE) is not None, nvidia_text.read_table),
-    (_is_csv, nvidia_text.read_csv),
-    (lambda text: re.search(r"^kind: *(Node|NodeList|List)\s*$", text, re.MULTILINE) is not None, _read_yaml),
-    (exporters.is_dcgm, exporters.read_dcgm),
-    (exporters.is_smi_exporter, exporters.read_smi_exporter),
+# Which form it is, how many bytes of it are read at most (more than any real one has, and few enough for seconds), its reader.
+_READERS: tuple[tuple[Callable[[str], bool], int, Callable[[str], Reading]], ...] = (
+    (lambda text: text.lstrip().startswith("<"), 5_000_000, nvidia_xml.read),
+    (lambda text: text.lstrip().startswith(("{", "[")), MOST_BYTES, _read_json),
+    (lambda text: nvidia_text.GPU_LINE.match(text.lstrip()) is not None, 5_000_000, nvidia_text.read_list),
+    (lambda text: re.search(r"^\| NVIDIA-SMI ", text[:4_000], re.MULTILINE) is not None, 5_000_000, nvidia_text.read_table),
+    (_is_csv, 5_000_000, nvidia_text.read_csv),
+    (lambda text: re.search(r"^kind: *(Node|NodeList|List)\s*$", text, re.MULTILINE) is not None, 10_000_000, _read_yaml),
+    (exporters.is_dcgm, 10_000_000, exporters.read_dcgm),
+    (exporters.is_smi_exporter, 10_000_000, exporters.read_smi_exporter),
 )

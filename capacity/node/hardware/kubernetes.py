@@ -15,7 +15,7 @@ from capacity.domain.products import (
     shared_resource_of,
     slice_resource_of,
 )  # fmt: skip
-from capacity.node.hardware.reading import Host, Reading, Unreadable, unknown
+from capacity.node.hardware.reading import Host, Reading, Unreadable, bounded, unknown
 
 MOST_UNITS = 1_000_000
 _WHOLE = {"nvidia.com/gpu", "amd.com/gpu", "alibabacloud.com/gpu-count"}
@@ -39,7 +39,7 @@ def read(documents: Sequence[Any]) -> Reading:
     if not nodes:
         raise Unreadable("There is no node in it: this reads what `kubectl get nodes -o json` or `-o yaml` prints.")
     hosts = tuple(_host(node, warnings) for node in nodes)
-    return Reading(source="kubectl get nodes", hosts=hosts, warnings=tuple(dict.fromkeys(warnings)))
+    return Reading(source="kubectl get nodes", hosts=hosts, warnings=bounded(warnings))
 
 
 def _nodes(document: Any) -> Iterator[Mapping[str, Any]]:

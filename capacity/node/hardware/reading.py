@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from capacity.domain.products import resource_of
 
 MOST_DEVICES = 10_000
+MOST_WARNINGS = 100
 _AMOUNT = re.compile(r"\s*(\d{1,15})(?:\.\d+)?\s*(B|KiB|MiB|GiB|TiB)\s*")
 _MIB = {"B": 1 / 2**20, "KiB": 1 / 2**10, "MiB": 1, "GiB": 2**10, "TiB": 2**20}
 
@@ -54,7 +55,14 @@ def one_host(source: str, devices: Iterable[Device], warnings: Iterable[str] = (
     found = tuple(devices)
     if len(found) > MOST_DEVICES:
         raise Unreadable(f"{len(found)} devices are more than a host has (at most {MOST_DEVICES}).")
-    return Reading(source=source, hosts=(host_of(found),), warnings=tuple(dict.fromkeys(warnings)))
+    return Reading(source=source, hosts=(host_of(found),), warnings=bounded(warnings))
+
+
+def bounded(warnings: Iterable[str]) -> tuple[str, ...]:
+    """Each once, and no more than anybody reads."""
+    found = tuple(dict.fromkeys(warnings))
+    more = len(found) - MOST_WARNINGS
+    return found if more <= 0 else (*found[:MOST_WARNINGS], f"And {more} more like these.")
 
 
 def host_of(devices: tuple[Device, ...], name: str = "", shown: Mapping[str, str] | None = None) -> Host:

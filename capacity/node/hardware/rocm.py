@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from capacity.domain.products import amd_product, partition_resource_of, resource_of
-from capacity.node.hardware.reading import Device, Reading, mebibytes, one_host
+from capacity.node.hardware.reading import Device, Reading, Unreadable, mebibytes, one_host
 
 CARD = re.compile(r"card(\d{1,5})")
 _NAMES = ("Card Series", "Card series", "Card Model", "Card model")
@@ -20,6 +20,8 @@ def read(document: Mapping[str, Any]) -> Reading:
     warnings: list[str] = []
     ids = ids_of(document)
     devices = [_device(ids[number], number, card, warnings) for number, card in _cards(document)]
+    if not devices:
+        raise Unreadable("The JSON of rocm-smi names no card that can be read.")
     return one_host("rocm-smi --json", devices, warnings)
 
 
