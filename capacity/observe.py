@@ -229,6 +229,10 @@ def place_registered(
     answer = None if silent else found.answer
     state, since = standing(found.row, answer, patience.stale_after_seconds, now)
     present.append(replace(unreported(row, is_silent=silent), state=state, since=since, intent="", reported=True))
+    if state == "unready" and not silent:
+        why = answer.reason if answer and answer.reason else "nobody has asked it yet"
+        detail = f"has not answered since {since:%Y-%m-%d %H:%M:%S} UTC: {why.rstrip('.')}; if it is gone for good, forget it"
+        problems.append({"code": "engine_silent", "subject": f"replica:{row.name}", "detail": detail})
 
 
 def missing(row: Known) -> Gone:

@@ -209,6 +209,11 @@ PROBLEMS: Final = _table(
             sentence="A node has been silent for too long; its replicas are taken to be gone.",
         ),
         Word(
+            code="engine_silent",
+            title="Registered engine silent",
+            sentence="A registered engine does not answer: it counts as unready until it does or is forgotten.",
+        ),
+        Word(
             code="copied_database",
             title="Copy of a database",
             sentence="Another installation wrote this pool's database; models are only advised until it is taken over.",

@@ -22,7 +22,7 @@ policy_unavailable inventory_unknown room_unknown bounds_conflict paused lease_l
 PROBLEM = """
 cycle unknown_parent assumed_funding limit_below_guarantee cut scaled guarantee_not_leaf no_owner unknown_node
 hotspot unknown_push disagree
-other_writer node_silent node_lost copied_database another_installation older_backup removals_rest invalid_row
+other_writer node_silent node_lost engine_silent copied_database another_installation older_backup removals_rest invalid_row
 invalid_report reported_twice shared_machine unknown_product
 """
 LIMIT = "limit room max_replicas guarantee_reserved step unmeasured unable not_active backoff unknown brake"

@@ -69,6 +69,11 @@ def state(name: str = "own") -> str:
     return Replica.objects.get(name=name).state
 
 
+def problems(code: str) -> str:
+    """What the newest pass says under that code."""
+    return "; ".join(p["detail"] for p in Pass.objects.latest("at").problems if p["code"] == code)
+
+
 def reason(fleet: Fleet) -> str:
     return LanguageModel.objects.get(pk=fleet.model.pk).last_decision.reason
 
@@ -114,12 +119,13 @@ def test_one_that_stops_answering_is_unready_and_replaced_and_never_ended():
     assert state() == "ready"
     fleet.passes(2)
     assert state() == "unready"
+    assert "has not answered since 2026-11-30 12:00:30 UTC" in problems("engine_silent")
     fleet.passes(40)
     assert len(fleet.names("ready")) == 1
     assert "own" not in fleet.ordered_about() and not Action.objects.filter(replica_name="own").exists()
     fleet.silent.clear()
     fleet.passes(1)
-    assert state() == "ready"
+    assert state() == "ready" and not problems("engine_silent")
     fleet.passes(8)
     assert (state(), fleet.names("ready")) == ("ready", [])  # ours was the surplus
     assert "own" not in fleet.ordered_about()
