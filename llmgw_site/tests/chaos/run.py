@@ -19,7 +19,7 @@ from .schedule import Schedule
 
 LOOK_SECONDS = 0.25
 STEADY_SECONDS = 150.0
-STEADY_PASSES = 60
+STEADY_PASSES = 120  # two beats make two a second
 REST_PASSES = 3  # in so many passes in a row nothing is to be done
 
 
