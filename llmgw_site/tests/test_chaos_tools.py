@@ -19,8 +19,9 @@ from redis.retry import Retry
 
 from capacity.node.processes import TOKEN_VARIABLE
 from llmgw_site.tests.chaos import leftovers
-from llmgw_site.tests.chaos.fleet import CLOCK
+from llmgw_site.tests.chaos.fleet import CLOCK, Fleet
 from llmgw_site.tests.chaos.proxy import Proxy
+from llmgw_site.tests.e2e.host import Host
 
 SHOWN = "import datetime, time; print(datetime.datetime.now(datetime.UTC).timestamp(), time.time())"
 
@@ -99,6 +100,23 @@ def test_what_a_killed_run_left_running_is_ended_by_the_next_and_a_living_ones_i
             process.kill()
             process.wait()
     assert record.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "host"),
+    [
+        (["python", "-m", "capacity.simulator", "--host", "127.70.1.12", "--port", "1"], "host-2"),
+        (["python", "-m", "capacity.simulator", "--host", "127.0.0.1"], None),
+        (["python", "-m", "capacity.simulator", "--port", "1"], None),
+        (["python", "-m", "capacity.simulator", "--host"], None),
+        (["sleep", "--host", "127.70.1.12"], None),
+        ([], None),
+    ],
+)
+def test_an_engine_is_told_by_its_address_from_those_of_others(command: list[str], host: str | None) -> None:
+    fleet = Fleet.__new__(Fleet)
+    fleet.hosts = [Host(name=f"host-{number}", address=f"127.70.1.{number + 10}") for number in (1, 2, 3)]
+    assert fleet.host_of(command) == host
 
 
 @pytest.mark.parametrize("seconds", [-3600, 0, 45])

@@ -88,7 +88,7 @@ class Fleet(LiveSite):
 
     def host_of(self, command: list[str]) -> str | None:
         """The host that an engine of this command line runs on; None for what is no engine of this fleet."""
-        if "capacity.simulator" not in command:
+        if "capacity.simulator" not in command or "--host" not in command[:-1]:
             return None
         address = command[command.index("--host") + 1]
         return next((host.name for host in self.hosts if host.address == address), None)
