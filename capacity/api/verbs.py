@@ -245,12 +245,12 @@ class TakeOver(NamedLikeAVerb, ApiView):
         pool = get_object_or_404(visible_pools(request.user), name=name)
         require(request.user.may_operate, OPERATORS)
         lease, asked = Lease.objects.select_related("pool").get(pool=pool), read(bodies.TakeOver, request)
-        reports, mine = deps().driver.observe(pool.name), deps().installation
+        driver, mine = deps().driver, deps().installation
         if asked["preview"]:
-            found = services.take_over_preview(lease, reports, mine)
+            found = services.take_over_preview(lease, driver.observe(pool.name), mine)
         else:
             found = services.take_over(
-                lease, reports, installation=mine, actor=request.user, reason=asked["reason"], now=self.now()
+                lease, driver, installation=mine, actor=request.user, reason=asked["reason"], now=self.now()
             )
         return Response({"preview": asked["preview"], **asdict(found)})
 

@@ -15,7 +15,7 @@ from quotas.services.rows import exclusive, sign
 
 from ..claims import waits_of
 from ..models import Action, LanguageModel, Lease, Replica
-from ..ports import NodeReport
+from ..ports import FleetDriver, NodeReport, Order
 from ..rows import Problem
 
 OPEN = (Action.State.PENDING, Action.State.SENT)
@@ -73,7 +73,7 @@ def take_over_preview(lease: Lease, reports: Sequence[NodeReport] | None, instal
 
 def take_over(
     lease: Lease,
-    reports: Sequence[NodeReport] | None,
+    driver: FleetDriver,
     *,
     installation: str,
     actor: User | None,
@@ -84,11 +84,13 @@ def take_over(
     taken as it is; models act in their own modes from the next pass on. ValidationError as in the preview, or without reason."""
     if not reason.strip():
         raise ValidationError({"reason": "Say why the pool is taken over."})
+    reports = driver.observe(lease.pool.name)
     with exclusive():
         lease = Lease.objects.select_related("pool").select_for_update(of=("self",)).get(pk=lease.pk)
         done = take_over_preview(lease, reports, installation)
         drop(lease, {found.name for report in reports or () for found in report.replicas}, now)
         write(lease, done, actor, reason)
+    tell(driver, done, reports or ())
     return done
 
 
@@ -103,6 +105,28 @@ def write(lease: Lease, done: TakeOver, actor: User | None, reason: str) -> None
             "installation", "generation", "taken_over_at_generation", "seen_generation", "take_over_needed", "holder",
         ]
     )  # fmt: skip
+
+
+def tell(driver: FleetDriver, done: TakeOver, reports: Sequence[NodeReport]) -> None:
+    """Hosts hear of it at once, by an order that changes nothing: what the other installation asks from here on they refuse.
+
+    A host that cannot be reached hears of it with its next order."""
+    for report in reports:
+        driver.apply(
+            Order(
+                op="cancel",
+                pool=done.pool,
+                generation=done.generation,
+                replica=f"take-over-{done.generation}",
+                model="",
+                profile="",
+                nodes=(report.node,),
+                resource="",
+                units=0,
+                installation=done.installation,
+                taken_over_at_generation=done.generation,
+            )
+        )
 
 
 def drop(lease: Lease, reported: set[str], now: datetime) -> None:

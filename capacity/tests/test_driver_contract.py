@@ -75,6 +75,20 @@ def test_another_installation_is_obeyed_once_it_has_taken_the_pool_over_and_the_
     assert fleet.apply(an_order("drain", "chat-2", 10, installation="second", taken_over_at_generation=6)).kind == "accepted"
 
 
+def test_a_cancel_of_nothing_tells_a_host_of_a_take_over_and_changes_no_replica(fleet: Fleet) -> None:
+    fleet.start(generation=5, installation="first")
+    before = fleet.replica()
+    told = an_order(
+        "cancel", "take-over-9", 9, model="", profile="", resource="", units=0, template="",
+        installation="second", taken_over_at_generation=9,
+    )  # fmt: skip
+    assert fleet.apply(told).kind == "accepted"
+    fleet.advance(6)
+    assert (fleet.report().generation, fleet.report().installation) == (9, "second")
+    assert fleet.report().replicas == (before,)
+    assert fleet.apply(an_order("drain", generation=12, installation="first")).kind == "refused"
+
+
 def test_a_host_that_has_obeyed_nobody_in_particular_takes_the_first_that_says_who_it_is(fleet: Fleet) -> None:
     fleet.start(generation=1)
     assert fleet.report().installation == ""

@@ -88,7 +88,7 @@ def put_back(fleet: Fleet, generation: int, replicas: list[str]) -> None:
 
 def take(fleet: Fleet, reason: str = "put back", **changes):
     values = {"installation": INSTALLATION, "actor": None, "reason": reason, "now": fleet.fake.now(), **changes}
-    return services.take_over(fleet.lease, fleet.fake.observe("p"), **values)
+    return services.take_over(fleet.lease, fleet.fake, **values)
 
 
 @pytest.fixture
@@ -190,6 +190,18 @@ def test_a_copy_only_advises_and_the_first_goes_on(fleet):
     assert fleet.passes(1)[0].sent == 1
 
 
+def test_hosts_refuse_the_first_from_the_take_over_on_before_any_order(fleet):
+    done = take(fleet, installation="there")
+    [report] = fleet.fake.observe("p")
+    assert (report.installation, report.generation) == ("there", done.generation)
+    assert len(fleet.names("ready")) == 2, "the order that tells them changes nothing"
+    assert not [found for found in report.replicas if found.name.startswith("take-over")]
+    LanguageModel.objects.update(min_replicas=3)
+    fleet.fake.advance(15)
+    assert fleet.a_pass().sent == 0, "the first"
+    assert "another_installation" in problems()
+
+
 def test_once_a_copy_has_taken_over_the_first_is_refused_and_only_advises(fleet):
     copy = fleet.make_deps(installation="there", holder="worker-9")
     take(fleet, installation="there")
@@ -214,7 +226,9 @@ def test_a_pool_that_is_ours_is_not_taken_over_nor_one_whose_hosts_cannot_be_ask
         take(fleet)
     Lease.objects.update(installation="there")
     with pytest.raises(ValidationError, match="cannot be read"):
-        services.take_over(fleet.lease, None, installation="here", actor=None, reason="x", now=fleet.fake.now())
+        fleet.fake.away = True
+        take(fleet, "x")
+    fleet.fake.away = False
     with pytest.raises(ValidationError, match="Say why"):
         take(fleet, " ")
     assert fleet.lease.installation == "there"

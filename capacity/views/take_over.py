@@ -51,7 +51,7 @@ def last_of(lease: Lease) -> Any:
 def done(request: HttpRequest, lease: Lease, reason: str) -> HttpResponse:
     services.take_over(
         lease,
-        deps().driver.observe(lease.pool.name),
+        deps().driver,
         installation=deps().installation,
         actor=request.user,  # type: ignore[arg-type]
         reason=reason,

@@ -61,8 +61,7 @@ def is_needed(deps: Deps, lease: Lease) -> bool:
 
 
 def act(deps: Deps, lease: Lease, *, reason: str, preview: bool) -> services.TakeOver:
-    reports = deps.driver.observe(lease.pool.name)
     if preview:
-        return services.take_over_preview(lease, reports, deps.installation)
+        return services.take_over_preview(lease, deps.driver.observe(lease.pool.name), deps.installation)
     now = datetime.now(UTC)
-    return services.take_over(lease, reports, installation=deps.installation, actor=None, reason=reason, now=now)
+    return services.take_over(lease, deps.driver, installation=deps.installation, actor=None, reason=reason, now=now)
