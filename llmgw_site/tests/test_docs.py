@@ -122,3 +122,11 @@ def test_every_link_leads_somewhere(page):
 
 def test_the_apps_are_those_that_the_docs_speak_of():
     assert {config.name for config in apps.get_app_configs()} >= OURS
+
+
+def test_every_reason_on_a_page_links_to_its_paragraph():
+    """A code that a template puts into words stands in a link to the runbook, or has the small link beside it."""
+    for path in (ROOT / "templates").rglob("*.html"):
+        text = path.read_text()
+        for code in re.findall(r"\{\{ ([a-z_.]+)\|reason \}\}", text):
+            assert f"{code}|runbook" in text or f"explain {code}" in text, f"{path.name}: {code}"
