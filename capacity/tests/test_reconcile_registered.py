@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from capacity import services
 from capacity.api.endpoints import endpoints_document
-from capacity.models import Action, LanguageModel, Node, Pass, Profile, Replica
+from capacity.models import Action, Brake, LanguageModel, Node, Pass, Profile, Replica
 from capacity.ports import Answer, Order, Sample
 from capacity.tests.factories import make_measurement, make_node, make_profile, make_scope
 from capacity.tests.fleet import START, Fleet
@@ -246,3 +247,30 @@ def test_who_forgets_it_while_a_pass_is_made_has_the_last_word(monkeypatch):
     monkeypatch.setattr(reconcile, "plan", meanwhile)
     fleet.passes(1)
     assert state() == "gone"
+
+
+def test_the_brake_pulled_and_released_asks_nothing_of_it():
+    fleet = Watched(min_replicas=0, max_replicas=1, settings={"down_window_seconds": 30})
+    fleet.register("own-1")
+    fleet.register("own-2")
+    services.brake_pull(fleet.pool, actor=None, reason="to look", until=None, now=START)
+    fleet.passes(4)
+    withheld = Brake.objects.get(pool=fleet.pool).withheld
+    assert withheld == []
+    Brake.objects.update(is_on=False)
+    fleet.passes(8)
+    assert fleet.orders == [] and {state("own-1"), state("own-2")} == {"ready"}
+
+
+def test_taking_a_pool_over_leaves_it_as_it_is():
+    fleet = Watched(min_replicas=1)
+    fleet.passes(1)  # the pool is of the first installation from then on
+    fleet.register(intent="drain", intent_at=START)
+    found = services.take_over_preview(fleet.lease, fleet.fake.observe("p"), "another")
+    assert found.missing == 0
+    services.take_over(
+        fleet.lease, fleet.fake.observe("p"), installation="another", actor=None, reason="moved", now=fleet.fake.now()
+    )
+    fleet.deps = fleet.make_deps(installation="another")
+    fleet.passes(3)
+    assert state() == "ready" and "own" not in fleet.ordered_about()
