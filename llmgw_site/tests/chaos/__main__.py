@@ -18,12 +18,14 @@ from .report import table, write
 from .run import Result, Run
 from .schedule import Schedule, schedule
 
+INTERRUPTED = 130
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def main(arguments: Sequence[str]) -> int:
     asked = parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything is ended
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(INTERRUPTED))  # not at once: everything that was started is ended first
     end_leftovers()
     folder = new_folder()
     numbers = iter([asked.only]) if asked.only is not None else count()
