@@ -1,7 +1,8 @@
 """What runs, what it was measured to serve, and what was decided about it."""
 
-from .catalog import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
+from .catalog import LanguageModel, Measurement, Node, Profile, Slo
 from .fleet import Backoff, Brake, Lease, Replica
+from .pool_settings import PoolSettings
 from .record import Action, Decision, Pass, Rollup, Sample
 
 __all__ = [
