@@ -23,6 +23,7 @@ from quotas.models import Scope as ScopeRow
 
 from .domain.types import Measurement
 from .models import Measurement as MeasurementRow
+from .sources.store import read_time
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -209,8 +210,9 @@ class RedisKeeper(Generic[T]):
             found: Any = self._redis.mget(self._key, f"{self._key}:at")
             if None in found:
                 return None
-            return self._read(json.loads(found[0])), datetime.fromisoformat(found[1].decode())
-        except (RedisError, ValueError, KeyError, TypeError):
+            read_at = read_time(found[1].decode())
+            return None if read_at is None else (self._read(json.loads(found[0])), read_at)
+        except (RedisError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
             return None
 
 

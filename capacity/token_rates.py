@@ -18,9 +18,9 @@ class TokenRates:
         """Replica → tokens a second since its last reading; absent where there was none."""
         before = self._last.get(pool, {})
         now = {name: (s.output_tokens_total, s.sampled_at) for name, s in samples.items() if s.output_tokens_total is not None}
-        # the same reading twice: keep measuring from the older one
+        # the same reading twice: keep measuring from the older one; an earlier time is a clock that was set back
         self._last[pool] = {
-            name: before[name] if name in before and before[name][1] >= at else (n, at) for name, (n, at) in now.items()
+            name: before[name] if name in before and before[name][1] == at else (n, at) for name, (n, at) in now.items()
         }
         return {
             name: rate for name, (n, at) in now.items() if name in before and (rate := _rate(before[name], n, at)) is not None

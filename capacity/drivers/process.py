@@ -90,7 +90,9 @@ def read_report(redis: Redis, pool: str, node: str) -> NodeReport | None:
 
 
 def _decoded(value: bytes | str) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+    """A node as it is named in Redis, so that it can be shown and stored whatever it is."""
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return text.replace("\0", "\ufffd")
 
 
 def _parse(pool: str, node: str, row: bytes | str) -> NodeReport | str:

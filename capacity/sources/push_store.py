@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from redis import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from capacity.sources.gateway import FORGET_AFTER_SECONDS, ModelPush, Push
 from capacity.sources.store import as_text, read_row, read_rows, read_time, read_whole
@@ -49,7 +49,8 @@ class PushStore:
             found: Any = self._redis.hgetall(_ignored_key(pool))
         except RedisError:
             return {}
-        return {as_text(source): int(count) for source, count in found.items()}
+        counts = {as_text(source): read_whole(read_row(count)) for source, count in found.items()}
+        return {source: count for source, count in counts.items() if count is not None and "\0" not in source}
 
     def push(self, pool: str, push: Push, ignored: int = 0) -> bool:
         """Record a push in place of the source's last one; False where Redis did not take it.
@@ -64,12 +65,19 @@ class PushStore:
                     pipe.hdel(_ignored_key(pool), *gone)
                 pipe.hset(_pushes_key(pool), push.source, _json(push))
                 pipe.zadd(_sources_key(pool), {push.source: push.at.timestamp()})
-                pipe.hincrby(_ignored_key(pool), push.source, ignored)
                 _record_arrivals(pipe, _arrivals_key(pool), push)
                 pipe.execute()
+            self._count_ignored(_ignored_key(pool), push.source, ignored)
         except RedisError:
             return False
         return True
+
+    def _count_ignored(self, key: str, source: str, ignored: int) -> None:
+        """By itself: a count that is none any more starts anew, and keeps no push from being taken."""
+        try:
+            self._redis.hincrby(key, source, ignored)
+        except ResponseError:
+            self._redis.hset(key, source, str(ignored))
 
     def read(self, pool: str) -> Pushed | None:
         """All that is remembered; None where Redis cannot be read (held requests are then unknown)."""

@@ -93,9 +93,9 @@ class LoadStore:
 
 
 def read_rows(redis: Redis, key: str) -> dict[str, object]:
-    """A hash of JSON values; a value that is no JSON is None."""
+    """A hash of JSON values; a value that is no JSON is None. Entries under what can be nobody's name are left out."""
     found: Any = redis.hgetall(key)
-    return {as_text(name): read_row(row) for name, row in found.items()}
+    return {name: read_row(row) for name, row in ((as_text(key), row) for key, row in found.items()) if "\0" not in name}
 
 
 def as_text(value: str | bytes) -> str:
@@ -207,9 +207,12 @@ def _newer(row: object, field: str, than: datetime) -> bool:
 
 
 def read_row(row: str | bytes) -> object:
-    """A JSON value; None for what is none."""
+    """A JSON value; None for what is none, and for one with text in it that neither a page nor a database takes."""
+    raw = row.encode("utf-8", "replace") if isinstance(row, str) else row
     try:
         document: object = json.loads(row)
-    except ValueError:
+        if b"\\ud" in raw.lower():
+            json.dumps(document, ensure_ascii=False).encode()  # a half of a character: a ValueError
+    except (ValueError, RecursionError):
         return None
-    return document
+    return None if b"\\u0000" in raw else document
