@@ -104,7 +104,10 @@ def owner(use: Use) -> str:
 def ends(use: Use) -> Iterator[str]:
     told = [f"{name} ({state})" for name, state in use.replicas]
     which = f": {names(told)}" if told else ""
-    many = f"{number(len(told), 'replica')} would be drained and ended, one after another, at max_replicas 0{which}."
+    many = (
+        f"{number(len(told), 'replica')} would be drained and ended, one after another, "
+        f"the last once nobody has asked for it for a while{which}."
+    )
     yield many if told else "No replica of it is there to be ended."
     if use.replicas and use.mode != "auto":
         yield f"In mode {use.mode} nothing is ended by itself: switch it to auto, or end them where they run."

@@ -27,8 +27,10 @@ def switch_off_what_is_used_with_a_reason(model: LanguageModel, stored: Language
 
 
 def model_retire(model: LanguageModel, *, actor: User | None, reason: str) -> list[str]:
-    """Off: minimum and maximum 0. What runs is drained one by one by the passes; the rows stay until somebody deletes them."""
+    """Off: minimum and maximum 0, and the last one may go too. What runs is drained one by one by the passes, the last one
+    once nobody has asked for it for `idle_seconds`; the rows stay until somebody deletes them."""
     if not reason.strip():
         raise ValidationError({"reason": "Say why it is switched off: give a reason."})
     model.min_replicas = model.max_replicas = 0
+    model.scale_to_zero = True
     return save(model, actor=actor, reason=reason.strip())

@@ -197,3 +197,16 @@ def test_a_time_of_its_own_of_0_seconds_is_not_the_settings():
     from capacity.act import own_or
 
     assert (own_or(0, 600), own_or(None, 600), own_or(30, 600)) == (0, 600, 30)
+
+
+def test_a_model_that_is_switched_off_ends_with_no_replica():
+    from capacity.services import model_retire
+
+    fleet = Fleet(min_replicas=2, settings={"down_window_seconds": 30, "idle_seconds": 60, "wake_seconds": 30})
+    fleet.a_pass()
+    fleet.passes(4)
+    assert len(fleet.names("ready")) == 2
+    model_retire(fleet.model, actor=None, reason="nobody asks for it")
+    fleet.passes(12)
+    assert fleet.names("starting", "ready", "draining") == []
+    assert decision(fleet).reason == "steady"
