@@ -186,7 +186,7 @@ def fleet(now: datetime) -> Iterator[Metric]:
         "llmgw_pool_units", "Units by class: offered, held, foreign.", labels=["pool", "resource", "kind"]
     )
     offered: dict[tuple[str, str, str], int] = defaultdict(int)
-    nodes = list(Node.objects.select_related("pool__settings").order_by())
+    nodes = list(Node.objects.select_related("pool__settings", "pool__lease").order_by())
     for node in nodes:
         pool, resources, foreign = node.pool.name, node.resources, node.foreign
         for kind, units_by_class in (("offered", resources), ("foreign", foreign)):

@@ -14,7 +14,7 @@ HEARD: tuple[Heard, ...] = ("reporting", "silent", "lost", "typed_in")
 
 
 def heard(node: Node, now: datetime) -> Heard:
-    """The node's pool, and the pool's settings, are read with it."""
+    """The node's pool, and the pool's settings and lease, are read with it."""
     if node.reported_at is None:
         return "typed_in"
     found = sight_of(node, now)
@@ -29,4 +29,6 @@ def clock_fault(node: Node, now: datetime) -> str:
 
 def sight_of(node: Node, now: datetime) -> NodeSight:
     known = KnownNode(name=node.name, resources={}, reported_at=node.reported_at, host_clock_at=node.host_clock_at)
-    return sight(known, None, patience(getattr(node.pool, "settings", None) or PoolSettings()), now)
+    lease = getattr(node.pool, "lease", None)
+    settings = getattr(node.pool, "settings", None) or PoolSettings()
+    return sight(known, None, patience(settings, lease.unbroken_since if lease else None), now)

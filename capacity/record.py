@@ -74,7 +74,8 @@ def lease_after(turn: Turn, built: Built) -> dict[str, Any]:
     """What the pass leaves in the lease. A pool that nobody has written yet is this installation's from here on."""
     return {
         "last_pass_at": turn.now,
-        "unbroken_since": turn.unbroken_since,
+        # hosts that cannot be heard are not watched
+        "unbroken_since": turn.now if built.observed is None else turn.unbroken_since,
         "installation": turn.lease.installation or turn.installation,
         "seen_generation": built.waits.seen_generation,
         "take_over_needed": built.waits.sentences,

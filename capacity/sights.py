@@ -43,12 +43,15 @@ class NodeSight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a host may be silent, an unseen start is asked for again, and a registered engine may fail to answer."""
+    """How long a host may be silent, an unseen start is asked for again, and a registered engine may fail to answer.
+
+    `watched_since`: since when somebody listened without a gap. While nobody did, no host could be heard."""
 
     node_silent_seconds: int
     node_lost_seconds: int
     forget_start_seconds: int = 120
     stale_after_seconds: int = 45
+    watched_since: datetime | None = None
 
     @property
     def silent(self) -> timedelta:
@@ -73,7 +76,7 @@ def sight(node: KnownNode, report: NodeReport | None, patience: Patience, now: d
         labels={**(report.labels if report else {}), **node.labels},
         reported_at=heard_at,
         is_ready=not clock_off and abs(silent_for) < patience.silent,
-        is_lost=silent_for >= patience.lost,
+        is_lost=heard_at is not None and now - max(heard_at, patience.watched_since or heard_at) >= patience.lost,
         host_clock_at=report.at if report else node.host_clock_at,
         clock_off=clock_off,
         foreign_devices=dict(report.foreign_devices) if report else {},

@@ -73,7 +73,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
     observed = None
     if reports is not None:
         watched = registered(rows, deps.answers, pool.name)
-        observed = observed_fleet(rows, reports, watched, row_module.patience(settings), now)
+        observed = observed_fleet(rows, reports, watched, row_module.patience(settings, unbroken_since), now)
     problems.extend(observed.problems if observed else ())
     disagree = disagreements(rows, observed, loads, own.down_window_seconds, now)
     problems.extend(disagree.problems)

@@ -205,8 +205,9 @@ def domain_settings(settings: PoolSettings, problems: list[Problem]) -> Settings
     return Settings(scale_down_fraction=share, **{name: getattr(settings, name) for name in names})
 
 
-def patience(settings: PoolSettings) -> Patience:
+def patience(settings: PoolSettings, watched_since: datetime | None) -> Patience:
     return Patience(
+        watched_since=watched_since,
         node_silent_seconds=settings.node_silent_seconds,
         node_lost_seconds=settings.node_lost_seconds,
         stale_after_seconds=settings.stale_after_seconds,

@@ -168,3 +168,32 @@ def test_a_lost_host_is_deleted_with_what_ran_there_and_is_adopted_should_it_ret
     fleet.passes(1)
     assert Replica.objects.get(name=name).state == "ready"
     assert Node.objects.filter(name=node.name).exists()
+
+
+def test_while_nobody_listened_no_host_is_lost():
+    """The control plane was away for an hour and then listens to a host that is silent: it may well have run all the time."""
+    fleet = TwoHosts(min_replicas=1, max_replicas=1)
+    fleet.a_pass()
+    fleet.passes(2)
+    (host,) = Replica.objects.get().nodes
+    fleet.fake.silence(host)
+    fleet.fake.advance(3600)
+    fleet.passes(19)
+    assert (codes(), len(fleet.names("starting", "ready"))) == ({"node_silent"}, 1)
+    fleet.passes(2)
+    assert (codes(), len(fleet.names("starting", "ready"))) == ({"node_lost"}, 2)
+
+
+def test_while_reports_cannot_be_read_no_host_is_lost():
+    fleet = TwoHosts(min_replicas=1, max_replicas=1)
+    fleet.a_pass()
+    fleet.passes(2)
+    (host,) = Replica.objects.get().nodes
+    fleet.fake.silence(host)
+    fleet.fake.away = True
+    fleet.passes(40)
+    fleet.fake.away = False
+    fleet.passes(19)
+    assert (codes(), len(fleet.names("starting", "ready"))) == ({"node_silent"}, 1)
+    fleet.passes(3)
+    assert codes() == {"node_lost"}

@@ -160,7 +160,7 @@ def silent_nodes(frame: Frame) -> Any:
         bound = timedelta(seconds=silent.node_silent_seconds if silent else 30)
         off = Q(host_clock_at__gte=F("reported_at") + bound) | Q(host_clock_at__lte=F("reported_at") - bound)
         condition |= Q(pool=pool) & (Q(reported_at__lt=frame.now - bound) | off)
-    return Node.objects.filter(condition).select_related("pool__settings").order_by("name")
+    return Node.objects.filter(condition).select_related("pool__settings", "pool__lease").order_by("name")
 
 
 def _silent_nodes(frame: Frame) -> Iterator[Item]:

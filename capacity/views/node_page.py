@@ -59,7 +59,7 @@ def visible_node(request: HttpRequest, name: str) -> Node:
     """Hardware belongs to no scope: those who see everything see it."""
     if not request.user.sees_everything:  # type: ignore[union-attr]
         raise Http404
-    return get_object_or_404(Node.objects.select_related("pool__settings"), name=name)
+    return get_object_or_404(Node.objects.select_related("pool__settings", "pool__lease"), name=name)
 
 
 @live
