@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -108,14 +109,22 @@ def keep_what_the_host_reports(node: Node, stored: Node | None, findings: Findin
 
 
 @rule_for(PoolSettings)
-def let_hosts_report_twice(settings: PoolSettings, stored: PoolSettings | None, findings: Findings) -> None:
+def let_hosts_report_twice(row: PoolSettings, stored: PoolSettings | None, findings: Findings) -> None:
     """Below that every host would be silent between two of its reports, and no room be seen anywhere."""
-    if settings.node_silent_seconds <= 2 * REPORT_SECONDS and (
-        stored is None or stored.node_silent_seconds != settings.node_silent_seconds
+    if row.node_silent_seconds <= 2 * REPORT_SECONDS and (
+        stored is None or stored.node_silent_seconds != row.node_silent_seconds
     ):
         findings.refuse(
             "node_silent_seconds", f"Hosts report each {REPORT_SECONDS} s: give them more than {2 * REPORT_SECONDS} s."
         )
+
+
+@rule_for(PoolSettings)
+def name_the_server_that_loads_come_from(row: PoolSettings, stored: PoolSettings | None, findings: Findings) -> None:
+    """Without one every load of the pool would be unknown at once."""
+    chosen = row.load_source == PoolSettings.LoadSource.PROMETHEUS and (stored is None or stored.load_source != row.load_source)
+    if chosen and not settings.PROMETHEUS_URL:
+        findings.refuse("load_source", "LLMGW_PROMETHEUS_URL names no server: set it and start anew, then choose this.")
 
 
 @rule_for(Node, Profile, CapacityQuota)

@@ -197,6 +197,20 @@ def test_a_host_is_not_silent_between_two_of_its_reports(seconds):
     save(settings, actor=None, reason="r")
 
 
+def test_a_pool_reads_prometheus_only_where_a_server_is_named(settings):
+    settings.PROMETHEUS_URL = ""
+    row = make_pool().settings
+    row.load_source = "prometheus"
+    with pytest.raises(ValidationError, match="LLMGW_PROMETHEUS_URL names no server") as refusal:
+        save(row, actor=None, reason="r")
+    assert set(refusal.value.message_dict) == {"load_source"}
+    settings.PROMETHEUS_URL = "http://prometheus:9090"
+    assert save(row, actor=None, reason="r") == []
+    settings.PROMETHEUS_URL = ""
+    row.idle_seconds += 1
+    assert save(row, actor=None, reason="r") == [], "an older choice keeps nobody from another edit"
+
+
 def test_a_class_by_another_name_of_a_known_product_is_warned_of_once():
     node = make_node(resources={})
     node.resources = {"gpu/h100-sxm": 8}
