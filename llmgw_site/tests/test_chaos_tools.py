@@ -86,17 +86,19 @@ def test_what_a_killed_run_left_running_is_ended_by_the_next_and_a_living_ones_i
         (folder / "owner").write_text("1 another-birth")
     worker = subprocess.Popen(["sleep", "600"], env={"LLMGW_VAR": str(folder)})
     engine = subprocess.Popen(["sleep", "600"], env={TOKEN_VARIABLE: "abc"})
+    (folder / "redis").mkdir()
+    server = subprocess.Popen(["sleep", "600"], env={}, cwd=folder / "redis")
     record = folder / "node" / "host-1" / "replicas" / "chat-1.json"
     record.parent.mkdir(parents=True)
     record.write_text(json.dumps({"token": "abc"}))
     try:
         leftovers.end_leftovers()
         if not is_over:
-            assert (worker.poll(), engine.poll()) == (None, None)
+            assert (worker.poll(), engine.poll(), server.poll()) == (None, None, None)
         else:
-            assert (worker.wait(), engine.wait()) == (-signal.SIGKILL, -signal.SIGKILL)
+            assert {worker.wait(), engine.wait(), server.wait()} == {-signal.SIGKILL}
     finally:
-        for process in (worker, engine):
+        for process in (worker, engine, server):
             process.kill()
             process.wait()
     assert record.exists()

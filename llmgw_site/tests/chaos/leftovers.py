@@ -54,8 +54,9 @@ def _end(folder: Path) -> None:
 
 
 def _of(folder: Path) -> Iterator[psutil.Process]:
-    """The processes whose state lies there: all but engines are told so by their environment."""
+    """The processes whose state lies there: told so by their environment, or at work in it, as Redis is, whose title is
+    written over its environment."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get("LLMGW_VAR") == str(folder):
+            if process.environ().get("LLMGW_VAR") == str(folder) or process.cwd() == str(folder / "redis"):
                 yield process

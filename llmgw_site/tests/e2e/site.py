@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,7 +109,12 @@ class LiveSite:
             os.killpg(process.pid, number)
         else:
             process.send_signal(number)
-        process.wait(DEADLINE_SECONDS)
+        try:
+            process.wait(DEADLINE_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
 
     def pid(self, name: str) -> int:
         return self._processes[name].pid
@@ -122,10 +127,10 @@ class LiveSite:
         for name in ("beat-2", "worker-2", "beat", "worker", "web"):
             if name in self._processes:
                 self.kill(name)
-        for name in self._environments.keys() & self._processes.keys():
-            self.kill(name, signal.SIGTERM)
-        if "redis" in self._processes:
-            self.kill("redis", signal.SIGTERM)
+        with ExitStack() as rest:  # one that does not end in time keeps no other
+            for name in ("redis", *self._environments):
+                if name in self._processes:
+                    rest.callback(self.kill, name, signal.SIGTERM)
 
     # --- what it shows
 
