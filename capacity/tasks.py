@@ -30,12 +30,13 @@ def reconcile_pool(pool_id: int) -> None:
 @shared_task
 def scrape_all() -> None:
     for shard in fleet_scrape.shards(deps().driver):
-        scrape_shard.apply_async(shard, expires=settings.SCRAPE_SECONDS)
+        scrape_shard.apply_async((shard.source, shard.number, shard.endpoints), expires=settings.SCRAPE_SECONDS)
 
 
 @shared_task
-def scrape_shard(pool: str, endpoints: list[tuple[str, str]], source: str = "engines") -> None:
-    fleet_scrape.scrape_into_store(pool, endpoints, datetime.now(UTC), source)
+def scrape_shard(source: str, number: int, endpoints: list[tuple[str, str, str]]) -> None:
+    shard = fleet_scrape.Shard(source=source, number=number, endpoints=endpoints)
+    fleet_scrape.scrape_into_store(shard, datetime.now(UTC))
 
 
 @shared_task

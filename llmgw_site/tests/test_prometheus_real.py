@@ -97,10 +97,12 @@ def read(prometheus, engines, redis_client, settings, monkeypatch) -> Callable[[
     """One round of reading of the two engines and of one that the server does not know, and the store it was written to."""
     settings.PROMETHEUS_URL = prometheus
     monkeypatch.setattr(fleet_scrape, "redis_client", lambda: redis_client)
-    endpoints = [("one", f"http://{engines[0].name}"), ("two", f"http://{engines[1].name}/v1"), ("stranger", "http://10.9.9.9:1")]
+    urls = {"one": f"http://{engines[0].name}", "two": f"http://{engines[1].name}/v1", "stranger": "http://10.9.9.9:1"}
+    endpoints = [("p", name, url) for name, url in urls.items()]
+    shard = fleet_scrape.Shard(source="prometheus", number=0, endpoints=endpoints)
 
     def go() -> LoadStore:
-        fleet_scrape.scrape_into_store("p", endpoints, datetime.now(UTC), "prometheus")
+        fleet_scrape.scrape_into_store(shard, datetime.now(UTC))
         return LoadStore(redis_client)
 
     return go
