@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from capacity.domain.phrases import names
 from quotas.domain.types import Problem
@@ -54,7 +55,7 @@ def take_over_needed(claim: Claim, hosts: Sequence[HostFence]) -> tuple[Problem,
     if seen:
         detail = (
             f"its hosts have seen generation {seen}, which this database had not come to: an older state was put back. Models "
-            f"are only advised until manage.py take_over --pool {claim.pool}; what runs meanwhile is adopted."
+            f"are only advised until manage.py take_over --pool {quote(claim.pool)}; what runs meanwhile is adopted."
         )
         found.append(Problem(code="older_backup", subject=f"pool:{claim.pool}", detail=detail))
     return tuple(found)
@@ -66,7 +67,7 @@ def _copied(claim: Claim) -> list[Problem]:
     detail = (
         f"its database was written by installation {claim.written}, and this is {claim.ours}: a copy, or a machine of that one "
         f"without its LLMGW_INSTALLATION_ID. Models are only advised. If the other one is to go, stop it and run "
-        f"manage.py take_over --pool {claim.pool}."
+        f"manage.py take_over --pool {quote(claim.pool)}."
     )
     return [Problem(code="copied_database", subject=f"pool:{claim.pool}", detail=detail)]
 
@@ -80,7 +81,7 @@ def _obeyed(claim: Claim, hosts: Sequence[HostFence]) -> list[Problem]:
         who = "it obeys" if len(nodes) == 1 else f"{names(nodes)} obey"
         detail = (
             f"{who} installation {other}, and this is {claim.ours}: models of {claim.pool} are only advised. If the other one "
-            f"is to go, stop it and run manage.py take_over --pool {claim.pool}."
+            f"is to go, stop it and run manage.py take_over --pool {quote(claim.pool)}."
         )
         found.append(Problem(code="another_installation", subject=subject, detail=detail))
     return found

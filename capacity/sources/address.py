@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
@@ -38,6 +39,7 @@ REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
         ("240.0.0.0/4", "a reserved address"),
     )
 )
+_SECRETS = re.compile(r"token|secret|passw|credential|signature|auth|api_?-?key|(^|[_-])(key|sig|pwd)$", re.IGNORECASE)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 # Own threads: a name server that hangs must not be waited for when an event loop closes, as its default executor's would be.
@@ -130,6 +132,8 @@ def _split(url: str) -> SplitResult | str:
         return "An endpoint's URL starts with http:// or https:// and names a host."
     if parts.username is not None or parts.password is not None:
         return "An endpoint's URL must not carry a user or a password."
+    if parts.fragment or any(_SECRETS.search(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
+        return "An endpoint's URL must not carry a token or a key, nor a part behind #: pages and gateways show it as it is."
     return parts
 
 

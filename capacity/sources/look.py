@@ -80,4 +80,9 @@ def _names(body: bytes) -> tuple[str, ...] | None:
     if not isinstance(rows, list):
         return None
     names = [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
-    return tuple(name[:200] for name in names[:MOST_MODELS])
+    return tuple(_printable(name[:200]) for name in names[:MOST_MODELS])
+
+
+def _printable(name: str) -> str:
+    """An engine's own words: without what a terminal would obey, and halves of characters that no page can send."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -32,6 +33,12 @@ ACTION_LEVELS = {
     "sent": "accent",
     "withheld": "warn",
 }
+
+
+@register.filter
+def shell(name: str) -> str:
+    """A name as a word of a command that people copy into a shell: whatever it holds, nothing of it is run."""
+    return shlex.quote(name)
 
 
 @register.simple_tag

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from capacity.drivers.fake import FakeFleet
 from capacity.last_good_views import Measurements, load_measurements, load_policies
@@ -128,6 +130,6 @@ class Fleet:
 
 def deps_without_redis() -> Deps:
     """A process's own, where Redis does not answer; its views read in the test's own thread and connection."""
-    nowhere = redis.Redis(host="127.0.0.1", port=1, socket_connect_timeout=1)
+    nowhere = redis.Redis(host="127.0.0.1", port=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0))
     own = {"policies": LastGood(load_policies), "measurements": LastGood[Measurements](load_measurements)}
     return make_deps(nowhere, **own)

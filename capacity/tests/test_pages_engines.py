@@ -57,7 +57,7 @@ def test_a_look_says_what_is_read_there_and_its_command_and_keeps_what_was_typed
     page = operator.post(address(fleet), {**GIVEN, "act": "look"})
     text = words(page)
     assert "in flight</dt><dd>3" in text and "Nothing speaks against it." in text
-    command = "manage.py endpoint_add &quot;http://127.0.0.1:9&quot; --model &quot;llama&quot; --profile &quot;sim1&quot;"
+    command = "manage.py endpoint_add http://127.0.0.1:9 --model llama --profile sim1"
     assert command in text
     assert 'value="http://127.0.0.1:9"' in text and 'value="ran before"' in text
     assert not Replica.objects.filter(is_registered=True).exists()

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
+from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
-from capacity import mode_facts
-from capacity.tests.factories import make_pool, make_scope
+from capacity import evacuate, mode_facts
+from capacity.models import Brake, LanguageModel, Replica
+from capacity.tests.factories import make_node, make_pool, make_scope
 from capacity.tests.fleet import deps_without_redis
 from capacity.tests.pages import HOSTILE, make_action, make_fleet, make_person
+from capacity.views import take_over
 from quotas.models import CapacityQuota, ScopeEdge
 
 NAMES = [
@@ -30,7 +37,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def admin_client_of_site(client, monkeypatch):
-    monkeypatch.setattr(mode_facts, "deps", deps_without_redis)
+    for module in (mode_facts, evacuate, take_over):
+        monkeypatch.setattr(module, "deps", deps_without_redis)
     client.force_login(make_person("root", is_superuser=True, is_staff=True))
     return client
 
@@ -46,6 +54,28 @@ def fleet_named(name):
     add.save()
     make_action(add, fleet.replicas[0], message=name, profile_name=name)
     return fleet
+
+
+def operated(fleet):
+    """The addresses of operators' acts on what bears the name: a host, a registered engine, a brake that withholds, a rest."""
+    name, now = fleet.model.name, timezone.now()
+    node = make_node(name, pool=fleet.pool, resources={"sim": 1}, labels={"zone": HOSTILE}, foreign_devices={HOSTILE: "sim"})
+    engine = fleet.replicas[1]
+    Replica.objects.filter(pk=engine.pk).update(is_registered=True, nodes=[name], name=f"{name} e")
+    row = {"op": "start", "model": name, "replica": "", "profile": name, "nodes": [name], "reason": "below_min", "rule": "manual"}
+    withheld = [{**row, "also": "", "why": name, "since": now.isoformat()}]
+    Brake.objects.filter(pool=fleet.pool).update(is_on=True, reason=name, actor=name, changed_at=now, withheld=withheld)
+    release = {"until": (now + timedelta(hours=1)).isoformat(), "stops": {name: 1}, "starts": {name: 2}, "unready": [name]}
+    Brake.objects.filter(pool=fleet.pool).update(withheld_since=now, released=release)
+    LanguageModel.objects.filter(pk=fleet.model.pk).update(removals_rest_until=now + timedelta(hours=1))
+    return [
+        *(reverse(page, args=[fleet.pool.name]) for page in ("pool_brake", "take_over")),
+        *(reverse(page, args=[node.name]) for page in ("node", "node_cordon")),
+        *(reverse(page, args=[name]) for page in ("model", "model_retire", "model_mode")),
+        *(reverse(page, args=[f"{name} e"]) for page in ("replica", "engine_forget")),
+        *(reverse(page) for page in ("now", "engines", "nodes", "models")),
+        f"{reverse('engine_add')}?{urlencode({'model': name})}",
+    ]
 
 
 def urls_of(fleet):
@@ -74,6 +104,20 @@ def test_the_links_of_a_list_lead_to_the_page_of_that_name(admin_client_of_site,
     assert admin_client_of_site.get(reverse("model_chart", args=[name])).json()["figure"]["data"]
 
 
+@pytest.mark.parametrize("name", [*NAMES, "$(reboot) `reboot` \"'", "\u202eimage\u202d", "x" * 200, "-rf"])
+def test_every_page_of_an_operators_act_stands_and_its_command_runs_nothing_of_a_name(admin_client_of_site, name):
+    # a replica's name is longer than the model's
+    fleet = fleet_named(name[:190])
+    for url in operated(fleet):
+        page = admin_client_of_site.get(url)
+        assert page.status_code == 200, url
+        text = page.content.decode()
+        assert "<img" not in text and "&lt;b&gt;" not in text
+        for command in re.findall(r"<code>(manage\.py .*?)</code>", text, re.DOTALL):
+            words = shlex.split(html.unescape(command).replace("…", ""), comments=False)
+            assert "$(reboot)" not in words and ("reboot" not in command or fleet.model.name in " ".join(words))
+
+
 def test_a_hostile_name_in_the_chart_is_text(admin_client_of_site):
     fleet = fleet_named(HOSTILE)
     answer = admin_client_of_site.get(reverse("model_chart", args=[HOSTILE])).json()
@@ -93,8 +137,8 @@ def test_a_formula_in_a_csv_is_text_and_numbers_stay_numbers(admin_client_of_sit
 def test_no_page_holds_a_script_or_a_handler_of_its_own(admin_client_of_site):
     fleet = fleet_named("plain")
     for url in [*urls_of(fleet), reverse("tokens"), reverse("password_change")]:
-        html = admin_client_of_site.get(url).content.decode()
-        scripts = re.findall(r"<script[^>]*>", html)
+        page = admin_client_of_site.get(url).content.decode()
+        scripts = re.findall(r"<script[^>]*>", page)
         assert all("src=" in tag or 'type="application/json"' in tag for tag in scripts)
-        assert not re.search(r"<[^>]+\son[a-z]+=", html)
-        assert not re.search(r"<[^>]+\sstyle=", html)
+        assert not re.search(r"<[^>]+\son[a-z]+=", page)
+        assert not re.search(r"<[^>]+\sstyle=", page)

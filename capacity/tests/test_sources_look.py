@@ -59,6 +59,12 @@ def test_rows_that_are_no_models_are_left_out(engine):
     assert found.silence and found.unread
 
 
+def test_names_of_models_hold_nothing_that_a_terminal_obeys_and_no_page_can_send(engine):
+    url, bodies = engine
+    bodies.update({"/v1/models": rb'{"data": [{"id": "a\u001b[2Jb"}, {"id": "\ud800"}, {"id": "\u0000"}]}'})
+    assert look(url).serves == ("a\ufffd[2Jb", "\ufffd", "\ufffd")
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://169.254.169.254"])
 def test_one_that_is_not_there_or_may_not_be_read_is_silent(url):
     found = look(url)

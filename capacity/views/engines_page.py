@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from django import forms
@@ -111,10 +112,12 @@ def _command(form: EngineForm, look: Look | None) -> str:
     if look is None:
         return ""
     engine = form.engine()
-    nodes = " ".join(f'--node "{name}"' for name in engine.nodes)
-    devices = f' --devices "{",".join(engine.devices)}"' if engine.devices else ""
-    place = f'--model "{engine.model.name}" --profile "{engine.profile.name}" {nodes}{devices}'
-    return f'manage.py endpoint_add "{engine.url}" {place} --reason "…"'
+    given = ["--model", engine.model.name, "--profile", engine.profile.name]
+    for name in engine.nodes:
+        given += ["--node", name]
+    if engine.devices:
+        given += ["--devices", ",".join(engine.devices)]
+    return f'manage.py endpoint_add {shlex.join([engine.url, *given])} --reason "…"'
 
 
 class ForgetForm(forms.Form):
