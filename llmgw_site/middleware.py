@@ -1,4 +1,4 @@
-"""A request id on every answer and log line; a printed first password must be changed before anything else."""
+"""A request id on every answer and log line; no page with a NUL in its name; a printed first password is changed first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 
 import structlog
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
@@ -28,6 +28,21 @@ class RequestIdMiddleware:
             response = self.get_response(request)
         response["X-Request-Id"] = request_id
         return response
+
+
+class NulMiddleware:
+    """Nothing of ours has a NUL in its name, and a database may refuse to be asked for it: no such page. (The API answers for
+    itself, in its own shape.)"""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith("/api/"):
+            asked = (value for _, values in request.GET.lists() for value in values)
+            if "\0" in request.path or any("\0" in text for text in (*request.GET, *asked)):
+                raise Http404("There is no such page.")
+        return self.get_response(request)
 
 
 class ChangePasswordMiddleware:

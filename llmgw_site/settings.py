@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "llmgw_site.middleware.ChangePasswordMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "llmgw_site.middleware.NulMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "simple_history.middleware.HistoryRequestMiddleware",

@@ -268,9 +268,7 @@ def test_taking_a_pool_over_leaves_it_as_it_is():
     fleet.register(intent="drain", intent_at=START)
     found = services.take_over_preview(fleet.lease, fleet.fake.observe("p"), "another")
     assert found.missing == 0
-    services.take_over(
-        fleet.lease, fleet.fake.observe("p"), installation="another", actor=None, reason="moved", now=fleet.fake.now()
-    )
+    services.take_over(fleet.lease, fleet.fake, installation="another", actor=None, reason="moved", now=fleet.fake.now())
     fleet.deps = fleet.make_deps(installation="another")
     fleet.passes(3)
     assert state() == "ready" and "own" not in fleet.ordered_about()
