@@ -183,3 +183,13 @@ def test_names_are_text_and_not_markup(client, olga):
     for page in (client.get(url(HOSTILE)), client.get(reverse("now"))):
         assert page.status_code == 200
         assert "<img" not in page.content.decode()
+
+
+def test_of_thousands_the_first_are_shown_and_all_are_counted(client, olga):
+    pool = make_pool("p")
+    make_model("chat", pool=pool)
+    withhold(pool, *["chat"] * 3000)
+    page = client.get(url())
+    text = page.content.decode()
+    assert text.count('data-label="withheld by"') == 200
+    assert "3000 stops" in text and "The first 200 of 3,000" in text and "manage.py brake --pool p --show" in text

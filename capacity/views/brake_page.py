@@ -21,6 +21,7 @@ from ..models import Brake, LanguageModel, Replica
 from .frame import frame_of
 
 CHANGES_SHOWN = 8
+ROWS_SHOWN = 200
 ACTING = (LanguageModel.Mode.AUTO, LanguageModel.Mode.ADD_ONLY)
 
 
@@ -93,7 +94,8 @@ def context(pool: Pool, pull: PullForm, release: ReleaseForm) -> dict[str, Any]:
     return {
         "pool": pool,
         "state": state,
-        "rows": [{**row, "since": datetime.fromisoformat(row["since"])} for row in state.withheld],
+        "rows": [{**row, "since": datetime.fromisoformat(row["since"])} for row in state.withheld[:ROWS_SHOWN]],
+        "count": len(state.withheld),
         "acting": LanguageModel.objects.filter(pool=pool, mode__in=ACTING).count(),
         "running": Replica.objects.filter(pool=pool, gone_at=None).count(),
         "changes": Brake.history.filter(id=pool.brake.pk, changed_at__isnull=False)[:CHANGES_SHOWN],
