@@ -13,9 +13,10 @@ LEASE_SECONDS = 30
 def take(lease: Lease, holder: str, now: datetime, seconds: int = LEASE_SECONDS) -> int | None:
     """The new generation when the lease was free or over, None when another holds it or was quicker.
 
-    `lease` is the row as the caller read it: its generation is what must still stand.
+    `lease` is the row as the caller read it: its generation is what must still stand. One that ends later than any clock near
+    ours would have written it is over: ours was set back, and a holder that was killed would block the pool until it is caught up.
     """
-    if lease.until > now and lease.holder:
+    if lease.holder and now < lease.until <= now + 2 * timedelta(seconds=seconds):
         return None
     generation = lease.generation + 1
     taken = Lease.objects.filter(pk=lease.pk, generation=lease.generation).update(

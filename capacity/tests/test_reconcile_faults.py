@@ -67,6 +67,13 @@ def test_one_pass_at_a_time():
     assert fleet.a_pass().outcome == "held"
 
 
+def test_a_holder_that_was_killed_blocks_no_pool_while_a_clock_that_was_set_back_catches_up():
+    fleet = Fleet()
+    fleet.a_pass()
+    Lease.objects.update(holder="killed", until=fleet.fake.now() + timedelta(hours=1, seconds=30))
+    assert fleet.a_pass().outcome == "done"
+
+
 def test_a_late_writer_writes_nothing_and_does_nothing(monkeypatch):
     fleet = Fleet(min_replicas=1)
     decide = reconcile.plan
