@@ -14,7 +14,7 @@ def take(lease: Lease, holder: str, now: datetime, seconds: int = LEASE_SECONDS)
     """The new generation when the lease was free or over, None when another holds it or was quicker.
 
     `lease` is the row as the caller read it: its generation is what must still stand. One that ends later than any clock near
-    ours would have written it is over: ours was set back, and a holder that was killed would block the pool until it is caught up.
+    ours would have written it is over: ours was set back, and a killed holder would block the pool until it has caught up.
     """
     if lease.holder and now < lease.until <= now + 2 * timedelta(seconds=seconds):
         return None

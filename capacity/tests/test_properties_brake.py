@@ -8,10 +8,13 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity.domain import parse_snapshot
+from capacity.domain import plan as make_plan
 from capacity.domain.brake import Bounds, Event, Manual, Release, Situation, Together, judge, release_of
 from capacity.domain.types import Action
 
-from .strategies import examples
+from .plan_ledger import Ledger
+from .strategies import Document, busy_snapshots, examples
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 MODELS = ("a", "b")
@@ -137,3 +140,22 @@ def test_no_unready_replica_of_a_model_that_turned_together_goes_for_it_without_
     for action in verdict.done:
         stops = action.op in {"drain", "cancel"} and action.reason in {"start_timeout", "rest_under_threshold", "idle"}
         assert not (stops and action.replica in situation.unready and action.model in situation.together)
+
+
+def sizes(snapshot: Document) -> dict[tuple[str, str], tuple[str, int]]:
+    rows = snapshot.get("profiles") or []
+    return {(row["model"], row["name"]): (row["resource"], row["units"] * row.get("hosts", 1)) for row in rows}
+
+
+@given(busy_snapshots(guarantees=True), situations(), bounds)
+@examples(150)
+def test_what_passes_of_any_plan_breaks_no_limit_and_fits_although_the_rest_of_it_is_withheld(snapshot, situation, bound):
+    planned = [action for action in make_plan(parse_snapshot(snapshot)).actions if not action.advice]
+    verdict = judge(planned, replace(situation, sizes=sizes(snapshot), release=None), bound, NOW)
+    ledger = Ledger(snapshot)
+    for action in verdict.done:
+        if action.op == "start":
+            model, profile = ledger.models[action.model], ledger.models[action.model].profiles[action.profile]
+            assert ledger.stopped_by(model, profile) is None
+            assert all(ledger.free(node, profile.resource) >= profile.units for node in action.nodes)
+            ledger.start(action.model, action.profile, action.nodes)

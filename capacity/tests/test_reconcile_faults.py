@@ -70,6 +70,7 @@ def test_one_pass_at_a_time():
 def test_a_holder_that_was_killed_blocks_no_pool_while_a_clock_that_was_set_back_catches_up():
     fleet = Fleet()
     fleet.a_pass()
+    fleet.fake.advance(15)
     Lease.objects.update(holder="killed", until=fleet.fake.now() + timedelta(hours=1, seconds=30))
     assert fleet.a_pass().outcome == "done"
 
