@@ -7,7 +7,7 @@ from datetime import datetime
 
 from .models import Action, Replica
 from .ports import FleetDriver, Op, Order, Outcome
-from .record import Turn
+from .recording.record import Turn
 from .rows import ProfileRow
 from .snapshot import Built
 

@@ -13,12 +13,12 @@ from .domain.brake import Event, Release, Situation, Standing, Withheld, exempt,
 from .domain.phrases import number
 from .domain.types import Decision, LimitedBy, Plan
 from .models import Brake, Lease
-from .observe import Gone
+from .observation.observe import Gone
 from .rows import ReplicaRow
 from .snapshot import Built
 
 if TYPE_CHECKING:
-    from .record import Turn
+    from .recording.record import Turn
 
 LIVED = frozenset({"ready", "unready"})
 

@@ -11,10 +11,10 @@ from django.db.models import Count, F, Sum
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from .brake_state import is_pulled
+from .briefings.brake_state import is_pulled
 from .domain.reasons import BRAKES
-from .hearing import HEARD, heard
 from .models import Action, Decision, LanguageModel, Lease, Node, Pass, Replica, Sample
+from .observation.hearing import HEARD, heard
 
 MISSED_PASSES = 3
 # metric → (what it says, the attribute of Sample)

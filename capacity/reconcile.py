@@ -22,9 +22,9 @@ from .domain.plan import plan
 from .domain.types import Plan
 from .models import Lease, Node
 from .ports import NodeReport
-from .record import LeaseLost, Turn, is_quiet, record
+from .recording.record import LeaseLost, Turn, is_quiet, record
+from .recording.watches import with_bases
 from .snapshot import Built, build
-from .watches import with_bases
 from .wiring import Deps
 
 log = structlog.get_logger(__name__)

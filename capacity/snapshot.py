@@ -12,22 +12,22 @@ from quotas.domain.policy import QuotaPolicy
 from quotas.domain.types import Quota
 
 from . import rows as row_module
-from . import watches
-from .backoff import Rest, backoffs, failures, rests
-from .claims import Waits, only_advised, waits_of
 from .domain.probation import Histograms, Watch
 from .domain.snapshot import bounds_fault, snapshot_document
 from .domain.types import Measurement, Model, Node, Profile, Replica, Snapshot
 from .last_good_views import Measurements, Policies
-from .model_loads import disagreements, held_requests, last_arrival, peak, unknown_pushes, without_peaks
 from .models import Lease
-from .observe import Known, Observed, Present, observe
+from .observation.claims import Waits, only_advised, waits_of
+from .observation.model_loads import disagreements, held_requests, last_arrival, peak, unknown_pushes, without_peaks
+from .observation.observe import Known, Observed, Present, observe
+from .observation.registered import Registered
+from .observation.report_sanity import unread
+from .observation.sights import KnownNode, Patience
 from .ports import NodeReport, Sample
-from .registered import Registered
-from .report_sanity import unread
+from .recording import watches
+from .recording.backoff import Rest, backoffs, failures, rests
 from .rows import ModelRow, Problem, ProfileRow, ReplicaRow, Rows
 from .rows.registered import registered
-from .sights import KnownNode, Patience
 from .sources.gateway import Combined, combine
 from .wiring import Deps, deps
 

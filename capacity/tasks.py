@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from celery import shared_task
 from django.conf import settings
 
-from . import endpoint_watch, fleet_scrape, rollup
+from . import fleet_scrape, rollup
 from .models import Lease
+from .observation import endpoint_watch
 from .reconcile import pools, run_pass
 from .store import beat_key, redis_client
 from .wiring import deps

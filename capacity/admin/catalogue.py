@@ -13,9 +13,9 @@ from django.utils import timezone
 from quotas.catalogue_admin import CatalogueAdmin, OperatorsEdit, RowInline
 from quotas.models import Pool
 
+from ..briefings.retirement import arrival, gateways, use_of
 from ..forms import ModelWithProfilesForm, ProfileWithMeasurementsForm
 from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
-from ..retirement import arrival, gateways, use_of
 
 
 @admin.register(Pool)

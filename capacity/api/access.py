@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from capacity.models import LanguageModel, Node
+from capacity.observation.served_names import owners, plain
 from capacity.querysets import seen_scopes
-from capacity.served_names import owners, plain
 from quotas.api.errors import bad_request, not_found
 from quotas.models import Membership, Pool, User
 from quotas.querysets import subtree

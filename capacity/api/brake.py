@@ -8,11 +8,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from capacity import brake_state, services
+from capacity import services
 from capacity.api import bodies
 from capacity.api.access import visible_pools
 from capacity.api.rows import Pools
 from capacity.api.verbs import OPERATORS, NamedLikeAVerb, read
+from capacity.briefings import brake_state
 from quotas.api.base import ApiView, require
 from quotas.api.catalog import IF_MATCH
 from quotas.api.errors import bad_request, not_found

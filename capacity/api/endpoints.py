@@ -8,7 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from capacity.fleet_scrape import allowed_networks
 from capacity.models import LanguageModel, Measurement, Profile, Replica
-from capacity.served_names import plain
+from capacity.observation.served_names import plain
 from capacity.sources.address import text_fault
 
 

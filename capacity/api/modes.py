@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from capacity import services
 from capacity.api import bodies
 from capacity.api.verbs import OPERATORS, OnModel, read
-from capacity.mode_facts import NEXT, document, facts_of
+from capacity.briefings.mode_facts import NEXT, document, facts_of
 from capacity.models import LanguageModel
 from quotas.api.base import require
 from quotas.api.errors import bad_request

@@ -16,11 +16,11 @@ from capacity.api.access import asked_pool, may_wake, model_of, serves_pools, vi
 from capacity.api.endpoints import endpoints_document
 from capacity.api.load import known_only
 from capacity.api.rows import Models, Nodes, Pools
+from capacity.briefings.evacuate import document as document_of_cordon
+from capacity.briefings.evacuate import facts_of
+from capacity.briefings.retirement import sentences_of, use_of
 from capacity.domain import InvalidSnapshot, loads, plan_json
-from capacity.evacuate import document as document_of_cordon
-from capacity.evacuate import facts_of
 from capacity.models import LanguageModel, Lease
-from capacity.retirement import sentences_of, use_of
 from capacity.snapshot import live_document
 from capacity.sources.push_document import InvalidPush, parse_push
 from capacity.sources.push_store import PushStore

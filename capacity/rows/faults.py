@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ..served_names import contested, plain
+from ..observation.served_names import contested, plain
 from .types import ModelRow, Problem, ProfileRow
 
 

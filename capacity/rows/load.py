@@ -13,7 +13,7 @@ from ..domain.latency import Latency
 from ..domain.probation import Target
 from ..domain.types import Settings
 from ..models import LanguageModel, Node, PoolSettings, Sample
-from ..sights import KnownNode, Patience
+from ..observation.sights import KnownNode, Patience
 from .faults import fraction, invalid, node_fault, own_fraction, own_names, profile_fault, shared_names
 from .replicas import load_replicas
 from .texts import Json, columns

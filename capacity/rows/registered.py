@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..observation.registered import Registered, Registration
 from ..ports import AnswerSource
-from ..registered import Registered, Registration
 from .types import ProfileRow, ReplicaRow, Rows
 
 

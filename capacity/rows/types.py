@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..domain.probation import Target
-from ..sights import KnownNode
+from ..observation.sights import KnownNode
 
 Problem = Mapping[str, str]
 

@@ -9,7 +9,8 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from quotas.models import Pool, User
 from quotas.services import Conflict, exclusive, save
 
-from .. import brake_rows, brake_state
+from .. import brake_rows
+from ..briefings import brake_state
 from ..domain.brake import release_of
 from ..models import Brake
 

@@ -12,10 +12,10 @@ from django.utils import timezone
 from quotas.models import User
 from quotas.services.rows import Findings, exclusive, rule_for, sign
 
+from ..briefings.scorecards import recorded
 from ..domain.probation import read
 from ..domain.scorecard import ENOUGH, WINDOW
 from ..models import LanguageModel, Measurement, Profile
-from ..scorecards import recorded
 
 FREEDOM: Final = {"paused": 0, "advise": 0, "add_only": 1, "auto": 2}
 """How much a mode lets llmgw do."""

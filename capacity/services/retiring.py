@@ -8,8 +8,8 @@ from django.utils import timezone
 from quotas.models import User
 from quotas.services.rows import Findings, rule_for, save
 
+from ..briefings.retirement import arrival, gateways, is_used, use_of
 from ..models import LanguageModel
-from ..retirement import arrival, gateways, is_used, use_of
 from .modes import is_nobodys
 
 

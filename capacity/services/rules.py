@@ -12,9 +12,9 @@ from quotas.models import CapacityQuota, Pool, Scope
 from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
 
 from ..domain.products import canonical_class
-from ..hearing import heard
 from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica
-from ..served_names import owners, plain
+from ..observation.hearing import heard
+from ..observation.served_names import owners, plain
 from .floors import floor_units
 
 PRICE = ("resource", "units", "hosts")

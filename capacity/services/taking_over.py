@@ -13,8 +13,8 @@ from django.db.models import Count
 from quotas.models import User
 from quotas.services.rows import exclusive, sign
 
-from ..claims import waits_of
 from ..models import Action, LanguageModel, Lease, Replica
+from ..observation.claims import waits_of
 from ..ports import FleetDriver, NodeReport, Order
 from ..rows import Problem
 

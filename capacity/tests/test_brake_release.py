@@ -10,12 +10,13 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from capacity import brake_state, braking, services
+from capacity import braking, services
 from capacity.braking import Held
+from capacity.briefings import brake_state
 from capacity.domain.brake import Release
 from capacity.domain.types import Plan
 from capacity.models import Brake, LanguageModel
-from capacity.record import Turn
+from capacity.recording.record import Turn
 from capacity.tests.fleet import START, Fleet
 from quotas.models import Pool, User
 

@@ -28,7 +28,7 @@ def rested(monkeypatch):
     """A model whose removals rest, by the clock of now."""
     from datetime import UTC, datetime
 
-    from capacity import mode_facts
+    from capacity.briefings import mode_facts
 
     monkeypatch.setattr("capacity.tests.fleet.START", datetime.now(UTC) - timedelta(minutes=5))
     fleet = Watched()

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from capacity import mode_facts
+from capacity.briefings import mode_facts
 from capacity.models import LanguageModel, Measurement
 from capacity.tests.api_people import member, person
 from capacity.tests.factories import make_model, make_pool, make_scope

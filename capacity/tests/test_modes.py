@@ -8,10 +8,10 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from capacity import mode_facts
+from capacity.briefings import mode_facts
+from capacity.briefings.scorecards import recorded
 from capacity.models import LanguageModel, Rollup
 from capacity.rollup import bucket_of, roll
-from capacity.scorecards import recorded
 from capacity.services import model_mode, save
 from capacity.services.modes import doubts
 from capacity.tests.factories import make_measurement, make_model, make_profile

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from capacity import evacuate
+from capacity.briefings import evacuate
 from capacity.models import Node, Pass, Replica
 from capacity.ports import DeviceReport, NodeReport
 from capacity.snapshot import build

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from capacity.observe import Known, Observed, observe
+from capacity.observation.observe import Known, Observed, observe
+from capacity.observation.sights import KnownNode, Patience
 from capacity.ports import NodeReport, ReplicaReport
-from capacity.sights import KnownNode, Patience
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 PATIENCE = Patience(node_silent_seconds=30, node_lost_seconds=300)

@@ -13,7 +13,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from capacity import evacuate, mode_facts
+from capacity.briefings import evacuate, mode_facts
 from capacity.models import Brake, LanguageModel, Replica
 from capacity.tests.factories import make_node, make_pool, make_scope
 from capacity.tests.fleet import deps_without_redis

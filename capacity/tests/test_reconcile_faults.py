@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError
 
-from capacity import reconcile, record
+from capacity import reconcile
 from capacity.models import Action, Backoff, Decision, LanguageModel, Lease, Node, Pass, Replica, Sample
 from capacity.ports import NodeReport
+from capacity.recording import record
 from capacity.tests.fleet import START, Fleet
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from capacity import evacuate, mode_facts
+from capacity.briefings import evacuate, mode_facts
 from capacity.drivers.process import ProcessDriver
 from capacity.last_good_views import views
 from capacity.ports import Sample

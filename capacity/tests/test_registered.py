@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity.observation.registered import Registration, standing, with_own_units
+from capacity.observation.sights import KnownNode, Patience, sight
 from capacity.ports import Answer, NodeReport
-from capacity.registered import Registration, standing, with_own_units
-from capacity.sights import KnownNode, Patience, sight
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 PATIENCE = Patience(node_silent_seconds=30, node_lost_seconds=300)

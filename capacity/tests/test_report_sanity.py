@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.models import Pass
-from capacity.observe import Known, Observed, observe
+from capacity.observation.observe import Known, Observed, observe
+from capacity.observation.sights import KnownNode, Patience
 from capacity.ports import DeviceReport, NodeReport, ReplicaReport
-from capacity.sights import KnownNode, Patience
 from capacity.tests.fleet import Fleet
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from capacity import services
+from capacity.briefings.retirement import sentences_of, use_of
 from capacity.models import LanguageModel, Replica
-from capacity.retirement import sentences_of, use_of
 from capacity.sources.gateway import ModelPush, Push
 from capacity.sources.push_store import PushStore
 from capacity.tests.api_people import client_of

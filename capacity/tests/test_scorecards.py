@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from capacity import mode_facts
+from capacity.briefings import mode_facts
+from capacity.briefings.scorecards import card_of
 from capacity.models import LanguageModel, Measurement, Replica, Rollup
 from capacity.rollup import make_rollups
-from capacity.scorecards import card_of
 from capacity.tests.fleet import Fleet
 from capacity.tests.rollups import remember
 

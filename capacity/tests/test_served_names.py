@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from capacity import services
 from capacity.models import LanguageModel, Pass
-from capacity.served_names import contested, owners, plain
+from capacity.observation.served_names import contested, owners, plain
 from capacity.sources.gateway import ModelPush, Push
 from capacity.tests.api_people import person
 from capacity.tests.factories import make_model, make_pool

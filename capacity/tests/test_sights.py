@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.models import Node, Pass, Replica
+from capacity.observation.sights import KnownNode, NodeSight, Patience, node_problem, sight
 from capacity.ports import NodeReport
-from capacity.sights import KnownNode, NodeSight, Patience, node_problem, sight
 from capacity.tests.fleet import Fleet
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import redis
 
-from capacity import endpoint_watch
 from capacity.models import Replica
+from capacity.observation import endpoint_watch
 from capacity.ports import Answer
 from capacity.sources.answer_store import AnswerStore
 from capacity.sources.answers import ask, base_url

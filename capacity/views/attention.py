@@ -11,9 +11,9 @@ from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.urls import NoReverseMatch, reverse
 
 from .. import clock
-from ..brake_state import amounts
-from ..hearing import clock_fault, heard
+from ..briefings.brake_state import amounts
 from ..models import Decision, LanguageModel, Measurement, Node, Profile, Replica, Sample
+from ..observation.hearing import clock_fault, heard
 from .brake_marks import Mark, since, subjects
 from .words import SHORT, UNKNOWING, sentence, title
 

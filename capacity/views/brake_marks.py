@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..brake_state import amounts, is_pulled
+from ..briefings.brake_state import amounts, is_pulled
 from ..domain.phrases import names
 from ..models import Brake, LanguageModel
 

@@ -16,7 +16,8 @@ from django.utils.cache import add_never_cache_headers
 from quotas.models import Pool
 from quotas.services.rows import LONGEST_REASON
 
-from .. import brake_state, services
+from .. import services
+from ..briefings import brake_state
 from ..models import Brake, LanguageModel, Replica
 from .frame import frame_of
 

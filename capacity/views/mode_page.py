@@ -17,10 +17,10 @@ from django.utils import timezone
 from quotas.services.rows import LONGEST_REASON
 
 from .. import clock, services
+from ..briefings.mode_facts import NEXT, Facts, facts_of
+from ..briefings.retirement import sentences_of, use_of
 from ..domain.scorecard import Side
-from ..mode_facts import NEXT, Facts, facts_of
 from ..models import LanguageModel
-from ..retirement import sentences_of, use_of
 from ..services.modes import kept_while_resting
 from .model_page import model_page, visible_model
 from .watch import watched

@@ -17,9 +17,9 @@ from django.utils.cache import add_never_cache_headers
 from quotas.services.rows import LONGEST_REASON
 
 from .. import services
+from ..briefings.evacuate import facts_of, sentence_of, sentences_of
 from ..domain.evacuation import Evacuation
 from ..drivers.process import read_report
-from ..evacuate import facts_of, sentence_of, sentences_of
 from ..models import Backoff, Node, Replica
 from ..ports import DeviceReport, NodeReport
 from ..services.rules import on_node

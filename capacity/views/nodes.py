@@ -10,8 +10,8 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from ..hearing import Heard, clock_fault, heard
 from ..models import Node
+from ..observation.hearing import Heard, clock_fault, heard
 from .frame import frame_of
 from .hardware import by_class, held_units
 from .live import live

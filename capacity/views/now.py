@@ -9,8 +9,8 @@ from django.db.models import F, OuterRef, Q, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from ..hearing import heard
 from ..models import Decision, LanguageModel, Measurement, Node, Replica, Sample
+from ..observation.hearing import heard
 from .attention import newest
 from .board import ordered, rows
 from .frame import Frame, frame_of

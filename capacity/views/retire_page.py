@@ -12,8 +12,8 @@ from django.utils import timezone
 from quotas.services.rows import LONGEST_REASON
 
 from .. import services
+from ..briefings.retirement import sentences_of, use_of
 from ..models import LanguageModel
-from ..retirement import sentences_of, use_of
 from .model_page import model_page, visible_model
 
 

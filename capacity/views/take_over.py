@@ -16,8 +16,8 @@ from quotas.forms import sentences
 from quotas.services.rows import LONGEST_REASON
 
 from .. import services
+from ..briefings.take_over_words import sentences_of
 from ..models import Lease
-from ..take_over_words import sentences_of
 from ..wiring import deps
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from capacity import brake_state, clock, services
-from capacity.brake_state import BrakeState
+from capacity import clock, services
+from capacity.briefings import brake_state
+from capacity.briefings.brake_state import BrakeState
 from capacity.domain.phrases import number
 from quotas.forms import sentences
 from quotas.models import Pool

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from capacity import services
-from capacity.inventory_file import document, in_words, lines
+from capacity.briefings.inventory_file import document, in_words, lines
 from capacity.models import Node
 from capacity.node.hardware import MOST_BYTES, Host, Reading, Unreadable, read
 from quotas.forms import sentences

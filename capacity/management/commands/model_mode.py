@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from capacity import services
-from capacity.mode_facts import document, facts_of
+from capacity.briefings.mode_facts import document, facts_of
 from capacity.models import LanguageModel
 
 

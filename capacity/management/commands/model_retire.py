@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
 from capacity import services
+from capacity.briefings.retirement import sentences_of, use_of
 from capacity.models import LanguageModel
-from capacity.retirement import sentences_of, use_of
 
 
 class Command(BaseCommand):

@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from capacity import services
+from capacity.briefings.evacuate import Facts, document, facts_of, sentence_of, sentences_of
 from capacity.domain.evacuation import Evacuation
-from capacity.evacuate import Facts, document, facts_of, sentence_of, sentences_of
 from capacity.models import Node
 from quotas.forms import sentences
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from capacity.briefings.metrics_report import document, lines, report
 from capacity.command_line import say
-from capacity.metrics_report import document, lines, report
 
 
 class Command(BaseCommand):

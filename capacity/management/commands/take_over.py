@@ -11,10 +11,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from capacity import services
-from capacity.claims import waits_of
+from capacity.briefings.take_over_words import sentences_of
 from capacity.models import Lease
+from capacity.observation.claims import waits_of
 from capacity.reconcile import pools
-from capacity.take_over_words import sentences_of
 from capacity.wiring import Deps, deps
 from quotas.forms import sentences
 

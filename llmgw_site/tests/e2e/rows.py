@@ -92,7 +92,8 @@ def release() -> str:
     """Lets through what the brake withholds now."""
     from django.utils import timezone
 
-    from capacity import brake_state, services
+    from capacity import services
+    from capacity.briefings import brake_state
     from quotas.models import Pool
 
     pool = Pool.objects.select_related("brake", "settings").get(name=POOL)

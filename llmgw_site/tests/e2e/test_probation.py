@@ -49,7 +49,7 @@ def test_a_model_that_misses_its_slo_after_a_removal_gets_the_replica_back_and_r
     first, second = site.wait_for(2)
     with site.requests(first, CAPACITY), site.requests(second, CAPACITY):
         site.bounds("chat", 1, 4)
-        until(lambda: watch_of(site), site.story)
+        until(lambda: watch_of(site).get("replica") in {first, second}, site.story)  # not that of an earlier removal
         watch = watch_of(site)
         (left,) = {first, second} - {watch["replica"]}
         assert (watch["floor"], set(watch["base"])) == (2, {first, second})

@@ -11,20 +11,21 @@ from typing import Any
 
 from django.db import transaction
 
-from . import backoff, braking, bulk
-from . import lease as leases
-from .braking import Held
+from .. import braking
+from .. import lease as leases
+from ..braking import Held
+from ..domain.backoff import Failure
+from ..domain.types import Action as PlannedAction
+from ..domain.types import Decision as PlannedDecision
+from ..domain.types import Plan
+from ..models import Action, Decision, Lease, Pass, Replica
+from ..replica_names import new_name
+from ..rows import DecisionRow, ModelRow
+from ..snapshot import Built
+from . import backoff, bulk
 from .changes import write_fleet_changes
-from .domain.backoff import Failure
-from .domain.types import Action as PlannedAction
-from .domain.types import Decision as PlannedDecision
-from .domain.types import Plan
-from .models import Action, Decision, Lease, Pass, Replica
 from .record_models import write_models
-from .replica_names import new_name
-from .rows import DecisionRow, ModelRow
 from .sample_rows import write_samples
-from .snapshot import Built
 from .watches import write_watches
 
 

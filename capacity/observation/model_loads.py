@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from .domain.disagree import Disagreement, blocks, sentence
-from .domain.phrases import names
-from .domain.types import UNKNOWN, Unknown
+from ..domain.disagree import Disagreement, blocks, sentence
+from ..domain.phrases import names
+from ..domain.types import UNKNOWN, Unknown
+from ..rows import ModelRow, Problem, Rows
+from ..sources.gateway import Combined, Push, is_live
 from .observe import Observed
-from .rows import ModelRow, Problem, Rows
-from .sources.gateway import Combined, Push, is_live
 
 
 def held_requests(row: ModelRow, loads: Combined | None) -> int | None:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from .braking import Held, hold
-from .clock import iso
-from .domain.plan import plan
-from .domain.scorecard import Side, Worst
-from .domain.types import Action, Decision, Plan
-from .models import LanguageModel, Measurement, Profile
-from .reconcile import advise, pools
+from ..braking import Held, hold
+from ..clock import iso
+from ..domain.plan import plan
+from ..domain.scorecard import Side, Worst
+from ..domain.types import Action, Decision, Plan
+from ..models import LanguageModel, Measurement, Profile
+from ..reconcile import advise, pools
+from ..services.modes import doubts, in_use, is_located, kind_of
+from ..snapshot import Built
+from ..wiring import deps
 from .scorecards import Card, card_of
-from .services.modes import doubts, in_use, is_located, kind_of
-from .snapshot import Built
-from .wiring import deps
 
 NEXT: Final = {"paused": "advise", "advise": "add_only", "add_only": "auto", "auto": "advise"}
 """The mode that is looked at first."""

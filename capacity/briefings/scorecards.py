@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 
-from .domain.scorecard import ASSUMED_START_SECONDS, WINDOW, Scorecard, Setup, Step, as_written, covered_seconds, scorecard
-from .domain.types import Node, Snapshot
-from .models import LanguageModel, Replica, Rollup
-from .rollup import BUCKET, BUCKET_SECONDS
-from .samples import STATES
-from .series import ROLLED
-from .snapshot import Built
+from ..domain.scorecard import ASSUMED_START_SECONDS, WINDOW, Scorecard, Setup, Step, as_written, covered_seconds, scorecard
+from ..domain.types import Node, Snapshot
+from ..models import LanguageModel, Replica, Rollup
+from ..rollup import BUCKET, BUCKET_SECONDS
+from ..samples import STATES
+from ..series import ROLLED
+from ..snapshot import Built
 
 HELD = ("ready", "unready", "starting", "draining")
 RUNNING = {STATES.index(state) for state in ("starting", "ready", "unready")}

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .fleet_scrape import allowed_networks
-from .sources.engines import Limits, Skipped, fetch
-from .sources.exposition import parse
-from .sources.names import WANTED
-from .sources.reading import EngineReading, read_models, read_series, why_no_engine
+from ..fleet_scrape import allowed_networks
+from ..sources.engines import Limits, Skipped, fetch
+from ..sources.exposition import parse
+from ..sources.names import WANTED
+from ..sources.reading import EngineReading, read_models, read_series, why_no_engine
 
 UNKNOWN = "unknown"
 NO_LOAD = "Its requests in flight are unknown: as a replica its load would be unknown too."

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ..domain.types import Decision as PlannedDecision
+from ..domain.types import Plan
+from ..models import LanguageModel
+from ..rows import ModelRow
+from ..snapshot import Built
 from . import bulk
-from .domain.types import Decision as PlannedDecision
-from .domain.types import Plan
-from .models import LanguageModel
-from .rows import ModelRow
-from .snapshot import Built
 
 if TYPE_CHECKING:
     from .record import Turn

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from ..domain.types import Decision as PlannedDecision
+from ..domain.types import Plan
+from ..models import Sample
+from ..samples import pack
+from ..snapshot import Built
 from . import bulk
-from .domain.types import Decision as PlannedDecision
-from .domain.types import Plan
-from .models import Sample
-from .samples import pack
-from .snapshot import Built
 
 if TYPE_CHECKING:
     from .record import Turn

@@ -7,18 +7,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from ..domain.probation import REST, WATCHED, Histograms, Watch, document, judged, read, renewed, sentence
+from ..domain.types import Model, Plan
+from ..models import Action, LanguageModel
+from ..observation.observe import Observed
+from ..ports import Latencies, MetricSource
+from ..rows import ModelRow, Problem, Rows
+from ..wiring import Deps
 from . import bulk
-from .domain.probation import REST, WATCHED, Histograms, Watch, document, judged, read, renewed, sentence
-from .domain.types import Model, Plan
-from .models import Action, LanguageModel
-from .observe import Observed
-from .ports import Latencies, MetricSource
-from .rows import ModelRow, Problem, Rows
-from .wiring import Deps
 
 if TYPE_CHECKING:
+    from ..snapshot import Built
     from .record import Turn
-    from .snapshot import Built
 
 
 def look(source: MetricSource, pool: str, rows: Rows, observed: Observed | None, now: datetime) -> dict[str, Watch]:

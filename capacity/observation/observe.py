@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Literal
 
-from .ports import NodeReport, ReplicaReport
+from ..ports import NodeReport, ReplicaReport
 from .registered import Registered, standing, with_own_units
 from .report_sanity import believable, machines_once, reported_once
 from .sights import KnownNode, NodeSight, Patience, node_problem, sight, without_units

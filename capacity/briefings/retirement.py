@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from . import clock
-from .domain.phrases import names, number
-from .models import LanguageModel, Replica
-from .sources.gateway import FORGET_AFTER_SECONDS, Push
-from .sources.push_store import PushStore
-from .store import redis_client
+from .. import clock
+from ..domain.phrases import names, number
+from ..models import LanguageModel, Replica
+from ..sources.gateway import FORGET_AFTER_SECONDS, Push
+from ..sources.push_store import PushStore
+from ..store import redis_client
 
 RECENT = timedelta(days=1)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from .ports import Answer, NodeReport
+from ..ports import Answer, NodeReport
 from .sights import NodeSight
 
 

@@ -14,10 +14,10 @@ from django.utils.dateparse import parse_datetime
 
 from quotas.models import Pool
 
-from . import brake_rows
-from .domain.brake import Counted, Release, Situation, counted, holds, standing
-from .domain.phrases import number
-from .models import Brake, Replica
+from .. import brake_rows
+from ..domain.brake import Counted, Release, Situation, counted, holds, standing
+from ..domain.phrases import number
+from ..models import Brake, Replica
 
 SPANS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 

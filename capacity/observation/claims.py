@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .domain.installations import Claim, HostFence, seen_beyond, take_over_needed
-from .models import Lease
-from .ports import NodeReport
-from .rows import Problem, Rows
+from ..domain.installations import Claim, HostFence, seen_beyond, take_over_needed
+from ..models import Lease
+from ..ports import NodeReport
+from ..rows import Problem, Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .clock import iso
-from .domain.evacuation import MOST_PASSES, Evacuation, Move, Opening, evacuation, opening
-from .domain.phrases import number
-from .domain.types import Action
+from ..clock import iso
+from ..domain.evacuation import MOST_PASSES, Evacuation, Move, Opening, evacuation, opening
+from ..domain.phrases import number
+from ..domain.types import Action
+from ..models import Node
+from ..reconcile import pools, unbroken_since
+from ..snapshot import build
+from ..wiring import deps
 from .inventory_file import in_words
-from .models import Node
-from .reconcile import pools, unbroken_since
-from .snapshot import build
-from .wiring import deps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

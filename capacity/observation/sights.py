@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from .ports import NodeReport, ReplicaReport
+from ..ports import NodeReport, ReplicaReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

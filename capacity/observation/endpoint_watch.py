@@ -13,10 +13,10 @@ from redis.exceptions import RedisError
 
 from quotas.models import Pool
 
-from .fleet_scrape import TURN_SECONDS, allowed_networks
-from .models import Replica
-from .sources.answer_store import AnswerStore
-from .sources.answers import ask
+from ..fleet_scrape import TURN_SECONDS, allowed_networks
+from ..models import Replica
+from ..sources.answer_store import AnswerStore
+from ..sources.answers import ask
 
 
 def registered_urls() -> dict[str, dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .node.hardware import Device, Host, Reading
+from ..node.hardware import Device, Host, Reading
 
 FORMAT = "llmgw.inventory/1"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from .domain.backoff import CLEARED_AFTER, Failure, after, rest
-from .domain.types import Backoff as Resting
-from .models import Backoff
-from .observe import Observed
-from .rows import BackoffRow, Rows
+from ..domain.backoff import CLEARED_AFTER, Failure, after, rest
+from ..domain.types import Backoff as Resting
+from ..models import Backoff
+from ..observation.observe import Observed
+from ..rows import BackoffRow, Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from .domain.products import resource_of
-from .ports import NodeReport, ReplicaReport
+from ..domain.products import resource_of
+from ..ports import NodeReport, ReplicaReport
 from .sights import NodeSight, without_units
 
 Problem = Mapping[str, str]

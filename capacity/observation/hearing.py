@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from .models import Node, PoolSettings
-from .rows import patience
+from ..models import Node, PoolSettings
+from ..rows import patience
 from .sights import KnownNode, NodeSight, clock_words, sight
 
 Heard = Literal["reporting", "silent", "lost", "typed_in"]

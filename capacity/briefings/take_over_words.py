@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .domain.phrases import number
-from .services import TakeOver
+from ..domain.phrases import number
+from ..services import TakeOver
 
 
 def sentences_of(done: TakeOver, *, is_preview: bool) -> list[str]:

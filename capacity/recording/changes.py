@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ..models import Action, Node, Replica
+from ..observation.observe import Gone, Present
+from ..observation.sights import NodeSight
+from ..rows import NodeRow, ReplicaRow
+from ..snapshot import Built
 from . import bulk
-from .models import Action, Node, Replica
-from .observe import Gone, Present
-from .rows import NodeRow, ReplicaRow
-from .sights import NodeSight
-from .snapshot import Built
 
 if TYPE_CHECKING:
     from .record import Turn

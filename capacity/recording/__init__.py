@@ -1,0 +1,1 @@
+"""What a pass leaves behind: decisions, actions, replicas, samples, and what the next pass needs."""
