@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from capacity.domain.clock import earlier
 from capacity.domain.plan import plan
 from capacity.domain.types import Action, Decision, Model, Replica, ReplicaState, Snapshot
 from quotas.domain.policy import QuotaPolicy, build_policy
@@ -159,7 +160,7 @@ class _Fleet:
         self._profiles = {row.name: row for row in snapshot.profiles}
         self._weights = _weights(snapshot)
         own = self._model.down_window_seconds
-        self._window = timedelta(seconds=snapshot.settings.down_window_seconds if own is None else own)
+        self._window = snapshot.settings.down_window_seconds if own is None else own
         self._peaks: deque[tuple[datetime, int]] = deque()
         self._since: datetime | None = None
         self._last: datetime | None = None
@@ -187,7 +188,7 @@ class _Fleet:
             self._peaks.clear()
         self._last = step.at
         self._peaks.append((step.at, step.demand_high))
-        while self._peaks[0][0] < step.at - self._window:
+        while self._peaks[0][0] < earlier(step.at, self._window):
             self._peaks.popleft()
 
     def _come_and_go(self, at: datetime) -> None:

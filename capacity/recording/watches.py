@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from ..domain.clock import earlier
 from ..domain.probation import REST, WATCHED, Histograms, Watch, document, judged, read, renewed, sentence
 from ..domain.types import Model, Plan
 from ..models import Action, LanguageModel
@@ -76,7 +77,7 @@ def with_bases(deps: Deps, pool: str, built: Built, plan: Plan) -> Built:
         return built
     names = {present.name for present in built.observed.present if present.model in models}
     latencies = deps.loads.latencies(pool, names) or {}
-    oldest = built.snapshot.at - timedelta(seconds=built.snapshot.settings.stale_after_seconds)
+    oldest = earlier(built.snapshot.at, built.snapshot.settings.stale_after_seconds)
     fresh = {name: found.histograms for name, found in latencies.items() if found.at >= oldest}
     return replace(built, bases={name: fresh.get(name, {}) for name in names})
 

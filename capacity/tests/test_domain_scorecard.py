@@ -85,6 +85,11 @@ def test_the_models_own_window_is_kept():
     assert card.kept.removals == 0
 
 
+def test_a_window_longer_than_a_calendar_keeps_what_runs():
+    card = scorecard(record(*[15] * 3, *[1] * 30), setup(2, down_window_seconds=10**12))
+    assert card.kept.removals == 0
+
+
 def test_the_worst_step_is_the_first_of_the_largest_shortfall():
     card = scorecard(record(12, 15, 15, 11), setup(max_replicas=1))
     assert card.kept.worst == Worst(at=START + timedelta(minutes=5), demand=15, capacity=10)

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from capacity import services
-from capacity.models import LanguageModel, Node, Pass, Replica
+from capacity.models import LanguageModel, Node, Pass, PoolSettings, Replica
 from capacity.reconcile import run_pass
 from capacity.tests.factories import make_node
 from capacity.tests.fleet import Fleet
@@ -197,3 +197,21 @@ def test_while_reports_cannot_be_read_no_host_is_lost():
     assert (codes(), len(fleet.names("starting", "ready"))) == ({"node_silent"}, 1)
     fleet.passes(3)
     assert codes() == {"node_lost"}
+
+
+SECONDS = [field.name for field in PoolSettings._meta.get_fields() if field.name.endswith("_seconds")]
+
+
+@pytest.mark.parametrize("seconds", [1, 10**12 - 1])
+@pytest.mark.parametrize("field", SECONDS)
+def test_no_time_that_a_form_takes_ends_a_pass_that_moves_replicas_away(field, seconds):
+    fleet = TwoHosts(min_replicas=2)
+    fleet.a_pass()
+    fleet.passes(2)
+    # those that bound each other leave room for any value
+    around = {"node_silent_seconds": 0, "node_lost_seconds": 10**12, "wake_seconds": 0, "idle_seconds": 10**12}
+    PoolSettings.objects.filter(pool=fleet.pool).update(**{**(around if field in around else {}), field: seconds})
+    for host in ("n1", "n2", "n1"):
+        Node.objects.update(schedulable=True)
+        Node.objects.filter(name=host).update(schedulable=False)
+        assert [report.outcome for report in fleet.passes(4)] == ["done"] * 4
