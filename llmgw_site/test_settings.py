@@ -25,3 +25,5 @@ STORAGES = {
 }
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# a view that is read in a thread of its own leaves no connection behind, which would keep the test database from going
+DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
