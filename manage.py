@@ -11,6 +11,11 @@ def main() -> None:
         from capacity.plan_file import run
 
         sys.exit(run(sys.argv[2:]))
+    # before the settings are read: they make what an installation lacks
+    from llmgw_site.installation import lack
+
+    if sentence := lack(sys.argv[1:]):
+        sys.exit(sentence)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llmgw_site.settings")
     from django.core.management import execute_from_command_line
 

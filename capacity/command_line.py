@@ -6,6 +6,10 @@ import argparse
 import sys
 from typing import NoReturn
 
+from quotas.refusals import one_sentence, refuse
+
+__all__ = ["OneLineParser", "one_sentence", "refuse", "say"]
+
 
 class OneLineParser(argparse.ArgumentParser):
     """Without the usage in front of an error, and without abbreviated options."""
@@ -15,19 +19,6 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         refuse(message)
-
-
-def refuse(message: str) -> NoReturn:
-    """End with exit status 2 and one sentence."""
-    sys.stderr.write(f"{one_sentence(message)}\n")
-    sys.exit(2)
-
-
-def one_sentence(message: str) -> str:
-    """argparse's message without its "argument --x:" in front where ours follows, and with a full stop."""
-    head, separator, rest = message.partition(": ")
-    text = rest if separator and head.startswith("argument ") and rest.endswith(".") else message
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def say(line: str) -> None:

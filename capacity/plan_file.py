@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, TextIO
 
+from capacity.command_line import OneLineParser
 from capacity.domain import InvalidSnapshot, loads, parse_snapshot, plan, plan_document
 from capacity.domain.plan_table import table
 
@@ -23,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(argv: Sequence[str], stdin: BinaryIO | None = None, stdout: TextIO | None = None, stderr: TextIO | None = None) -> int:
     """The whole command; the exit status: 0 a plan was printed (with --lines: the input has ended), 2 it could not be."""
-    parser = argparse.ArgumentParser(prog="manage.py plan", description=__doc__)
+    parser = OneLineParser(prog="manage.py plan", description=__doc__ or "")
     arguments(parser)
     options = parser.parse_args(argv)
     return answer(
@@ -35,7 +36,7 @@ def answer(file: str, form: str, lines: bool, stdin: BinaryIO, stdout: TextIO, s
     """Plan for `file` (or `stdin` for -) in the `form` table or json; with `lines` for each of its lines, always as json."""
     try:
         if file == "-":
-            return _stream(stdin, stdout) if lines else _single(stdin.read(), form, stdout, stderr)
+            return _stream(stdin, stdout) if lines else _piped(stdin.read(), form, stdout, stderr)
         with open(file, "rb") as opened:
             return _stream(opened, stdout) if lines else _single(opened.read(), form, stdout, stderr)
     except BrokenPipeError:
@@ -44,6 +45,14 @@ def answer(file: str, form: str, lines: bool, stdin: BinaryIO, stdout: TextIO, s
     except OSError as error:
         _write(stderr, f"{file}: {error.strerror or error}")
         return 2
+
+
+def _piped(text: bytes, form: str, stdout: TextIO, stderr: TextIO) -> int:
+    """What comes before the pipe has said why it printed nothing."""
+    if not text.strip():
+        _write(stderr, "$: stdin is empty.")
+        return 2
+    return _single(text, form, stdout, stderr)
 
 
 def _single(text: bytes, form: str, stdout: TextIO, stderr: TextIO) -> int:

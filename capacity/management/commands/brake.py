@@ -8,19 +8,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import clock, services
 from capacity.briefings import brake_state
 from capacity.briefings.brake_state import BrakeState
 from capacity.domain.phrases import number
+from quotas.command import OperatorCommand
 from quotas.forms import sentences
 from quotas.models import Pool
 
 from .snapshot import only_pool
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Withholds everything that a pool would start or stop (--reason), shows what is withheld (--show), lets it through "
         "(--release). A release shows first what it lets through, and asks for the version of what was shown."

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import services
 from capacity.models import LanguageModel
+from quotas.command import OperatorCommand, needed
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Ends the rest of a model's removals that followed a removal after which it missed its SLO."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         if model is None:
             raise CommandError(f"There is no model “{options['model']}”.")
         try:
-            services.end_rest(model, actor=None, reason=options["reason"], now=datetime.now(UTC))
+            services.end_rest(model, actor=None, reason=needed(options["reason"]), now=datetime.now(UTC))
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         done = {"model": model.name, "removals_rest_until": None}

@@ -7,15 +7,16 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import services
 from capacity.models import LanguageModel, Profile, Replica
 from capacity.sources.look import Look
+from quotas.command import OperatorCommand, needed
 from quotas.forms import sentences
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Registers a running engine: seen, counted, charted and routed to; never stopped from here."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -37,7 +38,7 @@ class Command(BaseCommand):
             if preview:
                 look, warnings = services.endpoint_preview(engine)
                 return self.say({"preview": asdict(look), "warnings": warnings}, SEEN.format(**told(look)), as_json)
-            warnings = services.endpoint_add(engine, actor=None, reason=reason)
+            warnings = services.endpoint_add(engine, actor=None, reason=needed(reason))
         except ValidationError as error:
             raise CommandError(" ".join(sentences(error))) from error
         said = {"name": engine.name, "state": engine.state, "warnings": warnings}

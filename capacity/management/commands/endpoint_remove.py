@@ -6,14 +6,15 @@ import json
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import services
 from capacity.models import Replica
+from quotas.command import OperatorCommand, needed
 from quotas.forms import sentences
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Forgets a registered engine: no longer counted nor routed to. It is not stopped."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         if engine is None:
             raise CommandError(f"There is no engine “{name}”.")
         try:
-            services.endpoint_remove(engine, actor=None, reason=reason)
+            services.endpoint_remove(engine, actor=None, reason=needed(reason))
         except ValidationError as error:
             raise CommandError(" ".join(sentences(error))) from error
         said = json.dumps({"name": name, "state": "gone"}, ensure_ascii=False) if as_json else f"{name} is forgotten; it runs on."

@@ -4,22 +4,17 @@ import argparse
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from capacity.command_line import refuse
 from capacity.simulator.command import run
 from capacity.simulator.options import add_arguments, options_of
+from quotas.command import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Run a simulated inference engine: an OpenAI-compatible streaming server with vLLM's metrics and a stated capacity."
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        parser = super().create_parser(prog_name, subcommand, allow_abbrev=False, **kwargs)
-        if self._called_from_command_line:
-            parser.error = refuse  # type: ignore[method-assign]
-        return parser
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_arguments(parser)

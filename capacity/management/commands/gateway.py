@@ -4,23 +4,18 @@ import argparse
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from capacity.command_line import refuse
 from capacity.gateway.command import add_arguments, options_of, run
+from quotas.command import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Run the example gateway: asks where to send, sends a made-up load shaped by public traces, holds what finds no replica."
     )
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        parser = super().create_parser(prog_name, subcommand, allow_abbrev=False, **kwargs)
-        if self._called_from_command_line:
-            parser.error = refuse  # type: ignore[method-assign]
-        return parser
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_arguments(parser)

@@ -7,17 +7,18 @@ import sys
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import services
 from capacity.briefings.inventory_file import document, in_words, lines
 from capacity.models import Node
 from capacity.node.hardware import MOST_BYTES, Host, Reading, Unreadable, read
+from quotas.command import OperatorCommand, wrong_call
 from quotas.forms import sentences
 from quotas.models import Pool
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Prints the devices and classes of what nvidia-smi, rocm-smi --json, kubectl get nodes, DCGM exporter or "
         "nvidia_gpu_exporter print. Exit status 2: it is none of these, or broken."
@@ -34,7 +35,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["node"] and not options["preview"] and not options["reason"]:
-            raise CommandError("Say why with --reason, or look first with --preview.", returncode=2)
+            raise wrong_call("Say why with --reason, or look first with --preview.")
         try:
             reading = read(content_of(options["file"]))
         except Unreadable as error:

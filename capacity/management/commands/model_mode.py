@@ -7,14 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import services
 from capacity.briefings.mode_facts import document, facts_of
 from capacity.models import LanguageModel
+from quotas.command import OperatorCommand, needed
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Switches a model's mode. --preview shows its scorecard and the next pass in that mode, and changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -31,9 +32,7 @@ class Command(BaseCommand):
         if options["preview"]:
             self.show(document(facts_of(model, options["mode"], datetime.now(UTC))), as_json=options["json"])
             return
-        if not options["reason"].strip():
-            raise CommandError("Say why: --reason “…”; it stands in the history.")
-        self.switch(model, options["mode"], options["reason"].strip(), as_json=options["json"])
+        self.switch(model, options["mode"], needed(options["reason"]), as_json=options["json"])
 
     def switch(self, model: LanguageModel, mode: str, reason: str, *, as_json: bool) -> None:
         try:

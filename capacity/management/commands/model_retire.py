@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
 from capacity import services
 from capacity.briefings.retirement import sentences_of, use_of
 from capacity.models import LanguageModel
+from quotas.command import OperatorCommand, needed
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Switches a model off (minimum and maximum 0). --preview shows who uses it, and changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,7 +34,7 @@ class Command(BaseCommand):
         use = use_of(found, now)
         if not preview:
             try:
-                services.model_retire(found, actor=None, reason=reason)
+                services.model_retire(found, actor=None, reason=needed(reason))
             except ValidationError as error:
                 raise CommandError(" ".join(error.messages)) from None
         if as_json:

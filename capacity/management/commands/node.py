@@ -8,7 +8,7 @@ from typing import Any
 
 from celery import current_app
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity.drivers.wire import queue_of
 from capacity.node import options
@@ -22,9 +22,10 @@ from capacity.node.serving import serve
 from capacity.node.start import Place
 from capacity.node.templates import InvalidTemplates, template_source
 from capacity.store import redis_client
+from quotas.command import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Run this host's node worker: start, watch, drain and report engines of one pool."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False

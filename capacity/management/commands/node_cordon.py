@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import services
 from capacity.briefings.evacuate import Facts, document, facts_of, sentence_of, sentences_of
 from capacity.domain.evacuation import Evacuation
 from capacity.models import Node
+from quotas.command import OperatorCommand, needed
 from quotas.forms import sentences
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Cordons a node: nothing new is placed, what runs is moved away. --open gives it back, --preview says what would move."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,9 +34,7 @@ class Command(BaseCommand):
         if options["preview"]:
             self.show(facts_of(node, options["open"], datetime.now(UTC)), as_json=options["as_json"])
             return
-        if not options["reason"].strip():
-            raise CommandError("Say why: --reason “…”; it stands in the history. --preview looks first.", returncode=2)
-        self.act(node, options["open"], options["reason"].strip(), as_json=options["as_json"])
+        self.act(node, options["open"], needed(options["reason"]), as_json=options["as_json"])
 
     def act(self, node: Node, schedulable: bool, reason: str, *, as_json: bool) -> None:
         try:

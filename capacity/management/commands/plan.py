@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from capacity.plan_file import answer, arguments
+from quotas.command import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Print the plan for a snapshot. Exit status 0: printed; 2: the snapshot is not valid, one line a fault on stderr."
     requires_system_checks: list[str] = []
 

@@ -6,13 +6,14 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from capacity.briefings.metrics_report import document, lines, report
 from capacity.command_line import say
+from quotas.command import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Prints what llmgw reads of an engine: requests in flight, tokens, KV cache, latencies, models. "
         "Exit status 0: its load is known; 1: it is not, and a sentence says why."

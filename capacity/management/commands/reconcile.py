@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity.braking import hold
 from capacity.domain.plan_document import plan_document
@@ -14,9 +14,10 @@ from capacity.domain.plan_table import table
 from capacity.models import Lease
 from capacity.reconcile import PassReport, advise, pools, run_pass
 from capacity.wiring import deps
+from quotas.command import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Runs one pass of each pool (or of --pool) now. Exit status 1 where a pass could not be made."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import example
+from quotas.command import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Write the example fleet; its engines start with `make run`. --remove takes it away, with its processes."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -6,15 +6,16 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity.models import Lease
 from capacity.snapshot import live_document
+from quotas.command import OperatorCommand, wrong_call
 from quotas.models import Pool
 
 
-class Command(BaseCommand):
-    help = "Prints the live fleet's snapshot (llmgw.snapshot/1) as JSON: `manage.py snapshot | manage.py plan -`."
+class Command(OperatorCommand):
+    help = "Prints the live fleet's snapshot (llmgw.snapshot/1) as JSON: `manage.py snapshot --pool NAME | manage.py plan -`."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--pool", help="The pool's name; needed where there are several.")
@@ -31,5 +32,5 @@ class Command(BaseCommand):
 def only_pool() -> str:
     names = list(Pool.objects.values_list("name", flat=True)[:2])
     if len(names) != 1:
-        raise CommandError("There is no pool yet." if not names else "There are several pools: name one with --pool.")
+        raise CommandError("There is no pool yet.") if not names else wrong_call("There are several pools: name one with --pool.")
     return names[0]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from capacity import services
 from capacity.briefings.take_over_words import sentences_of
@@ -16,10 +16,11 @@ from capacity.models import Lease
 from capacity.observation.claims import waits_of
 from capacity.reconcile import pools
 from capacity.wiring import Deps, deps
+from quotas.command import OperatorCommand, needed
 from quotas.forms import sentences
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Makes a pool this installation's after a restore, or on a copy that is to be the one. Stop the other one first."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -64,4 +65,4 @@ def act(deps: Deps, lease: Lease, *, reason: str, preview: bool) -> services.Tak
     if preview:
         return services.take_over_preview(lease, deps.driver.observe(lease.pool.name), deps.installation)
     now = datetime.now(UTC)
-    return services.take_over(lease, deps.driver, installation=deps.installation, actor=None, reason=reason, now=now)
+    return services.take_over(lease, deps.driver, installation=deps.installation, actor=None, reason=needed(reason), now=now)

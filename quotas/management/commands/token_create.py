@@ -6,14 +6,15 @@ import json
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from quotas.command import OperatorCommand
 from quotas.forms import sentences
 from quotas.models import User
 from quotas.services import service_account, token_create
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Prints a new API token of a user. It is shown this once: only its hash is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
