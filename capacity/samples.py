@@ -35,6 +35,12 @@ def pack(rows: Iterable[tuple[int, int | None, int | None, float | None, str]]) 
     return np.array(records, dtype=RECORD).tobytes()
 
 
+def has_unread(blob: bytes) -> bool:
+    """Whether a ready replica had no reading."""
+    records = unpack(blob)
+    return bool(((records["state"] == STATES.index("ready")) & (records["in_flight"] == UNKNOWN)).any())
+
+
 def unpack(blob: bytes) -> NDArray[np.void]:
     """The records of one sample, or of several joined blobs, as a structured array."""
     return np.frombuffer(blob, dtype=RECORD)

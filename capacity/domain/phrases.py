@@ -57,11 +57,11 @@ def verb(tally: Tally) -> str:
 
 
 def served(tally: Tally) -> str:
-    """What runs and what is on its way, in requests."""
+    """What runs and what is on its way, in requests; one of the two there must be."""
     if tally.ready:
         text = f"the {tally.capacity_ready} that {were(len(tally.ready), 'ready replica')} measured to serve within the SLO"
     else:
-        text = "nothing that is ready"
+        return f"the {tally.capacity_starting} that {were(len(tally.starting), 'starting replica')} measured to serve"
     if tally.starting:
         text += f" and the {tally.capacity_starting} of {number(len(tally.starting), 'starting one')}"
     return text
@@ -76,7 +76,7 @@ def names(texts: Sequence[str]) -> str:
 _FRACTION_OF_A_SECOND: Final = re.compile(r"(?<=:\d\d)\.\d+Z")
 
 _PHRASES: Final[Mapping[str, str]] = {
-    "limit": "the limit of {scope} on {target} is {limit} and {used} are used",
+    "limit": "the limit of {scope} on {target} is {limit} and {used} are used or just granted",
     "room": "{resource} has {free} free, at most {largest_free} on one node",
     "max_replicas": "the maximum is {max}",
     "guarantee_reserved": "{units} are kept for {scope}",

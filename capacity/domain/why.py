@@ -60,7 +60,10 @@ def _starts(tally: Tally, starts: Sequence[Action]) -> str:
 
 
 def _over(story: Story) -> str:
-    return f"{demand(story.tally)} {verb(story.tally)} more than {served(story.tally)}"
+    tally = story.tally
+    if tally.ready or tally.starting:
+        return f"{demand(tally)} {verb(tally)} more than {served(tally)}"
+    return f"{demand(tally)} and no replica is ready"
 
 
 def _over_capacity(story: Story) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html, json_script
+from django.utils.html import format_html, format_html_join, json_script
 from django.utils.safestring import SafeString, mark_safe
 
 from .. import clock
@@ -20,6 +21,7 @@ from ..views.words import title
 
 register = template.Library()
 
+NUMBERS = re.compile(r"(?<!\w)(\d[\d,]*)")
 BAR_END = 120  # a load bar runs from 0 to 120 %
 STATE_ICONS = {"ready": "●", "unready": "○", "starting": "◔", "draining": "◑", "gone": "×"}
 STATE_LEVELS = {"ready": "good", "unready": "bad", "starting": "accent", "draining": "warn", "gone": "unknown"}
@@ -73,6 +75,18 @@ def number(value: Any) -> str:
 
 
 @register.filter
+def bold_numbers(text: str) -> SafeString:
+    """A sentence of ours with its numbers in bold."""
+    parts = NUMBERS.split(text)  # numbers and what stands between them take turns
+    pairs = zip(parts[::2], [*parts[1::2], ""], strict=True)
+    return format_html_join("", "{}{}", ((between, _bold(number)) for between, number in pairs))
+
+
+def _bold(text: str) -> SafeString | str:
+    return format_html("<b>{}</b>", text) if text else ""
+
+
+@register.filter
 def percent(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f} %"
 
@@ -80,6 +94,12 @@ def percent(value: float | None) -> str:
 @register.filter
 def duration(seconds: float | None) -> str:
     return "–" if seconds is None else clock.duration(seconds)
+
+
+@register.filter
+def of(table: Mapping[Any, Any], key: Any) -> Any:
+    """What a table has under a key, "" where it has nothing."""
+    return table.get(key, "")
 
 
 @register.filter
@@ -101,8 +121,10 @@ def explain(code: str) -> SafeString:
 
 
 @register.simple_tag
-def state_mark(state: str) -> SafeString:
-    """Icon and word: never colour alone."""
+def state_mark(state: str, unheard: str = "") -> SafeString:
+    """Icon and word: never colour alone. `unheard`: what its host is, `silent` or `lost`, where it is not heard."""
+    if unheard and state != "gone":
+        return _mark("○", "unknown", f"{unheard}, was {state}")
     return _mark(STATE_ICONS.get(state, "?"), STATE_LEVELS.get(state, "unknown"), state)
 
 

@@ -15,6 +15,7 @@ from ..briefings.brake_state import amounts
 from ..models import Decision, LanguageModel, Measurement, Node, Profile, Replica, Sample
 from ..observation.hearing import clock_fault, heard
 from .brake_marks import Mark, since, subjects
+from .demand import asked
 from .words import SHORT, UNKNOWING, sentence, title
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ def _could_not(frame: Frame) -> Iterator[Item]:
 def _over_capacity(frame: Frame) -> Iterator[Item]:
     seen = LanguageModel.objects.visible_to(frame.user)
     rows = Sample.objects.filter(newest(frame, "at"), model__in=seen, demand_low__gt=F("capacity_ready"))
-    for row in rows.select_related("model").defer("replicas").order_by("model__name")[:MOST_OF_A_KIND]:
-        text = f"has {row.demand_low:,} requests in flight on ready replicas that were measured to serve {row.capacity_ready:,}."
+    for row in rows.select_related("model").order_by("model__name")[:MOST_OF_A_KIND]:
+        text = f"has {asked(row)}."
         coming = f" {row.starting} starting." if row.starting else ""
         yield Item(
             label="over capacity",

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db.models import Case, F, FloatField, OuterRef, Subquery, Value, When
 
 from ..models import Decision, LanguageModel, Sample
+from ..samples import has_unread
 
 HOUR = timedelta(hours=1)
 NO_CAPACITY = 1e9  # sorts demand on no capacity above every share
@@ -31,19 +32,38 @@ class Row:
 
     @property
     def load_percent(self) -> float | None:
-        return None if self.sample is None or self.is_old else load_percent(self.sample.demand_low, self.sample.capacity_ready)
+        return None if self.sample is None or self.is_old else known_percent(self.sample)
 
     @property
     def load_word(self) -> str:
         """What stands in a bar's place where there is no share."""
         if self.sample is None:
             return "no pass yet"
-        return "no reading" if self.is_old else "no capacity"
+        return "no reading" if self.is_old else unknown_words(self.sample)
 
     @property
     def headroom(self) -> int | None:
-        """Requests in flight that still fit what is ready."""
-        return None if self.sample is None else self.sample.capacity_ready - self.sample.demand_low
+        """Requests in flight that still fit what is ready; None while not all of them are known."""
+        if self.sample is None or is_unknown(self.sample):
+            return None
+        return self.sample.capacity_ready - self.sample.demand_low
+
+
+def is_unknown(sample: Sample) -> bool:
+    """Whether what is asked of it is only partly known: the demand has no bound, or a ready replica had no reading."""
+    return sample.demand_high is None or has_unread(bytes(sample.replicas))
+
+
+def known_percent(sample: Sample) -> float | None:
+    """Its share of the measured capacity, None where it is unknown or where nothing is ready for what is asked."""
+    return None if is_unknown(sample) else load_percent(sample.demand_low, sample.capacity_ready)
+
+
+def unknown_words(sample: Sample) -> str:
+    """What stands in place of the share that `known_percent` does not have."""
+    if not is_unknown(sample):
+        return "no capacity"
+    return f"unknown, at least {sample.demand_low:,}" if sample.demand_low else "unknown"
 
 
 def load_percent(demand: float, capacity: float) -> float | None:
@@ -82,7 +102,7 @@ def rows(models: Any, now: datetime, *, with_spark: bool = False) -> list[Row]:
             newest_sample=Subquery(sample), newest_decision=Subquery(decision)
         )
     )
-    samples = Sample.objects.defer("replicas").in_bulk([model.newest_sample for model in found if model.newest_sample])
+    samples = Sample.objects.in_bulk([model.newest_sample for model in found if model.newest_sample])
     decisions = Decision.objects.in_bulk([model.newest_decision for model in found if model.newest_decision])
     sparks = last_hours([model.pk for model in found], now) if with_spark else {}
     return [_row(model, samples, decisions, sparks, now) for model in found]
@@ -111,9 +131,9 @@ def last_hours(model_ids: Iterable[int], now: datetime) -> dict[int, list[tuple[
     found = Sample.objects.filter(model__in=list(model_ids), at__gte=start).order_by("at")
     lines: dict[int, list[tuple[float, float | None]]] = defaultdict(list)
     gap = 2 * settings.PASS_SECONDS / HOUR.total_seconds() * 1.2
-    for model, at, demand, capacity in found.values_list("model_id", "at", "demand_low", "capacity_ready"):
+    for model, at, demand, high, capacity in found.values_list("model_id", "at", "demand_low", "demand_high", "capacity_ready"):
         line, position = lines[model], (at - start) / HOUR
         if line and position - line[-1][0] > gap:
             line.append((line[-1][0], None))
-        line.append((position, load_percent(demand, capacity)))
+        line.append((position, None if high is None else load_percent(demand, capacity)))
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,17 +10,19 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from ..csv_cells import csv_lines
 from ..models import Action, Decision, LanguageModel, Measurement, Profile, Replica, Sample
-from ..samples import STATES, UNKNOWN, unpack
 from ..series import lines
 from ..timerange import PRESETS, InvalidRange, TimeRange, default_since, parse_range
-from .board import is_old, load_percent, threshold_percent
+from .board import is_old, threshold_percent
+from .demand import asked
 from .failed_start import failed_start
 from .frame import frame_of
 from .live import live
 from .load_data import loads_of, replica_names, sentence, table, wire_figure
+from .replica_rows import replica_rows
 from .watch import watched
 from .words import SHORT, UNKNOWING, UNWELL
 
@@ -28,17 +30,6 @@ MOST_REPLICAS = 200
 DECISIONS_SHOWN = 12
 ACTIONS_SHOWN = 12
 CHANGES_SHOWN = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaRow:
-    """A replica with its newest reading. `in_flight` and `capacity` None: unknown, unmeasured."""
-
-    replica: Replica
-    in_flight: int | None
-    capacity: int | None
-    load_percent: float | None
-    load_word: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +134,7 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
         "model": model,
         "sample": sample,
         "is_old": sample is not None and is_old(sample.at, now),
-        "load": load_percent(sample.demand_low, sample.capacity_ready) if sample else None,
+        "asked": capfirst(asked(sample)) if sample else "",
         "threshold": threshold,
         "decision": newest,
         "health": _health(model, newest),
@@ -185,37 +176,6 @@ def _word(decision: Decision) -> str:
 
 def _last_change(model: LanguageModel) -> Decision | None:
     return Decision.objects.filter(model=model, outcome__in=("add", "remove"), count__gt=0, is_advice=False).first()
-
-
-def replica_rows(replicas: Sequence[Replica], sample: Sample | None, now: datetime) -> list[ReplicaRow]:
-    readings = {int(record["replica"]): record for record in unpack(bytes(sample.replicas))} if sample else {}
-    old = sample is None or is_old(sample.at, now)
-    return [_replica_row(replica, None if old else readings.get(replica.pk)) for replica in replicas]
-
-
-def _replica_row(replica: Replica, reading: Any) -> ReplicaRow:
-    in_flight = _known(reading, "in_flight")
-    capacity = _known(reading, "capacity")
-    share = None if in_flight is None or capacity is None else load_percent(in_flight, capacity)
-    return ReplicaRow(
-        replica=replica,
-        in_flight=in_flight,
-        capacity=capacity,
-        load_percent=share,
-        load_word=_load_word(reading, in_flight, capacity),
-    )
-
-
-def _known(reading: Any, field: str) -> int | None:
-    return None if reading is None or reading[field] == UNKNOWN else int(reading[field])
-
-
-def _load_word(reading: Any, in_flight: int | None, capacity: int | None) -> str:
-    if reading is not None and STATES[reading["state"]] == "starting":
-        return "starting"
-    if in_flight is None:
-        return "no reading"
-    return "unmeasured" if capacity is None else "no capacity"
 
 
 def _profile_rows(model: LanguageModel, replicas: Iterable[Replica], newest: Decision | None) -> list[ProfileRow]:

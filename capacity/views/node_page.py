@@ -27,6 +27,7 @@ from ..store import redis_client
 from .frame import Frame, frame_of
 from .live import live
 from .nodes import row_of
+from .places import unheard
 from .words import title
 
 DEVICES_SHOWN = 200
@@ -75,6 +76,7 @@ def node_page(request: HttpRequest, name: str) -> HttpResponse:
         "report": report,
         "classes": classes(node, replicas),
         "replicas": replicas,
+        "unheard": unheard(replicas, frame.now),
         "devices": devices(report, replicas)[:DEVICES_SHOWN],
         "unknown_products": report.unknown_products if report else (),
         "problems": list(problems(node, frame, replicas)),

@@ -13,7 +13,7 @@ from ..sources.store import Failure, LoadStore
 from ..store import read_log, redis_client
 from .board import threshold_percent
 from .live import live
-from .model_page import replica_rows
+from .replica_rows import replica_rows
 
 LOG_CHARACTERS = 20_000
 ACTIONS_SHOWN = 50
