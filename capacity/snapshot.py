@@ -237,7 +237,7 @@ def domain_nodes(rows: Rows, observed: Observed) -> tuple[Node, ...]:
             resources=sight.resources,
             labels=sight.labels,
             schedulable=rows.nodes[sight.name].schedulable,
-            ready=sight.is_ready,
+            ready=sight.is_ready and sight.reported_at is not None,  # nobody answers for one that was only typed in
         )
         for sight in observed.nodes.values()
         if not sight.is_lost

@@ -31,7 +31,7 @@ from capacity.ports import NodeReport, Order, Outcome, ReplicaReport
 POOL, NODE = "example", "n1"
 PATIENCE_SECONDS = 30
 ENGINE = """
-import http.server, signal, sys
+import http.server, os, signal, sys
 port, mode = int(sys.argv[1]), sys.argv[2]
 print("engine on", port, "password=hunter2hunter2", flush=True)
 if mode == "broken":
@@ -40,7 +40,8 @@ if mode == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(503 if mode == "loading" else 200)
+        loads = mode == "loading" and not os.path.exists(os.path.join(os.path.dirname(sys.argv[0]), "loaded"))
+        self.send_response(503 if loads else 200)
         self.end_headers()
     def log_message(self, *_):
         pass
@@ -123,6 +124,9 @@ class Fleet:
     def restart(self) -> None:
         raise NotImplementedError
 
+    def finish_loading(self) -> None:
+        """Engines of the template `loading` answer from now on."""
+
     def close(self) -> None:
         """Leave nothing behind."""
 
@@ -188,6 +192,9 @@ class FleetOfProcesses(Fleet):
     def hang(self, name: str) -> None:
         self.stopped = self.pid(name)
         os.kill(self.stopped, signal.SIGSTOP)
+
+    def finish_loading(self) -> None:
+        (self.folder / "loaded").touch()
 
     def restart(self) -> None:
         self.agent.close()

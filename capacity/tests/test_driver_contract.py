@@ -23,8 +23,9 @@ def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
 
 
 def test_a_start_is_seen_as_starting_and_then_as_ready(fleet: Fleet) -> None:
-    assert fleet.apply(an_order()).kind == "accepted"
+    assert fleet.apply(an_order(template="loading")).kind == "accepted"
     assert fleet.state() == "starting"
+    fleet.finish_loading()
     fleet.until(lambda: fleet.state() == "ready")
     replica = fleet.replica()
     assert replica is not None

@@ -196,8 +196,10 @@ def test_last_words_carry_no_secret(fleet: FleetOfProcesses) -> None:
     assert "hunter2" not in replica.message
 
 
-def test_engines_and_orders_go_on_while_redis_is_away_and_are_reported_when_an_empty_one_returns(tmp_path: Path) -> None:
-    server = ValkeyServer()
+def test_engines_and_orders_go_on_while_redis_is_away_and_are_reported_when_an_empty_one_returns(
+    tmp_path: Path, own_port: int
+) -> None:
+    server = ValkeyServer(port=own_port)
     server.start()
     port = server.port
     client = redis.Redis(port=port, retry=Retry(NoBackoff(), 1))

@@ -83,4 +83,4 @@ def changes(frame: Frame) -> list[Decision]:
 def open_nodes(frame: Frame) -> list[tuple[Node, bool]]:
     """Each node, and whether it may take new replicas now."""
     found = Node.objects.filter(pool__in=frame.shown_pools).select_related("pool__settings", "pool__lease")
-    return [(node, node.schedulable and heard(node, frame.now) in {"reporting", "typed_in"}) for node in found]
+    return [(node, node.schedulable and heard(node, frame.now) == "reporting") for node in found]

@@ -14,8 +14,7 @@ import pytest
 
 from capacity import fleet_scrape
 from capacity.sources.store import LoadStore
-from llmgw_site.tests.e2e.site import free_port
-from llmgw_site.tests.waiting import until
+from llmgw_site.tests.waiting import free_port, until
 
 PROMETHEUS = shutil.which("prometheus") or ""
 pytestmark = pytest.mark.skipif(not PROMETHEUS, reason="Prometheus is not installed")

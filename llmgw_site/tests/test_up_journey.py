@@ -18,6 +18,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from llmgw_site.tests.waiting import free_port
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE_SECONDS = 150
 SETTINGS = ("LLMGW_", "DATABASE_URL", "REDIS_URL", "DJANGO_", "PYTEST_")
@@ -63,12 +65,6 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> str:
 def ends(process: subprocess.Popen[str]) -> int:
     process.communicate(timeout=DEADLINE_SECONDS)
     return process.returncode
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def children(folder: Path) -> dict[str, int]:

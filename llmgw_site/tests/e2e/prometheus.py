@@ -16,7 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from .site import DEADLINE_SECONDS, ROOT, LiveSite, free_port, until
+from ..waiting import free_port
+from .site import DEADLINE_SECONDS, ROOT, LiveSite, until
 
 BINARY = shutil.which("prometheus")
 RULES = ROOT / "docs" / "deploy" / "prometheus-rules.yml"

@@ -22,6 +22,7 @@ import redis
 from llmgw_site import embedded_redis
 from llmgw_site.supervisor import children
 
+from ..waiting import free_port
 from . import rows
 from .host import Host, only_host
 
@@ -42,12 +43,6 @@ def until(found: Callable[[], T], why: Callable[[], str] = lambda: "") -> T:
         assert time.monotonic() < deadline, f"it never came: {why()}"
         time.sleep(0.1)  # between two looks: the processes that are waited for need the processor
     return value
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class LiveSite:

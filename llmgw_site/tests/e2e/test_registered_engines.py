@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from ..waiting import free_port
 from .rows import NODE
-from .site import LiveSite, free_port, until
+from .site import LiveSite, until
 
 NAME = "own-1"
 OURS = "SELECT count(*) FROM capacity_action WHERE replica_name = ?"
