@@ -15,6 +15,15 @@ def duration(seconds: float) -> str:
     return f"{max(0, int(seconds))} s"
 
 
+def countdown(seconds: float) -> str:
+    """`4 min 10 s`, `45 s`, `2 h`: to the second below two hours, for what will happen then."""
+    whole = max(0, int(seconds))
+    minutes, rest = divmod(whole, 60)
+    if whole >= 7200 or not minutes:
+        return duration(whole)
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
 def age(at: datetime, now: datetime) -> str:
     return duration((now - at).total_seconds())
 

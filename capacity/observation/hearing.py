@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..models import Node, PoolSettings
 from ..rows import patience
-from .sights import KnownNode, NodeSight, clock_words, sight
+from .sights import KnownNode, NodeSight, Patience, clock_words, sight
 
 Heard = Literal["reporting", "silent", "lost", "typed_in"]
 HEARD: tuple[Heard, ...] = ("reporting", "silent", "lost", "typed_in")
@@ -21,6 +21,14 @@ def heard(node: Node, now: datetime) -> Heard:
     return "lost" if found.is_lost else "reporting" if found.is_ready else "silent"
 
 
+def lost_at(node: Node) -> datetime | None:
+    """When a node that stays silent counts as lost, if passes go on coming; None where it never reported."""
+    if node.reported_at is None:
+        return None
+    bounds = _patience(node)
+    return max(node.reported_at, bounds.watched_since or node.reported_at) + bounds.lost
+
+
 def clock_fault(node: Node, now: datetime) -> str:
     """`its clock is behind …` of a node that is silent for that; else empty."""
     found = sight_of(node, now)
@@ -29,6 +37,10 @@ def clock_fault(node: Node, now: datetime) -> str:
 
 def sight_of(node: Node, now: datetime) -> NodeSight:
     known = KnownNode(name=node.name, resources={}, reported_at=node.reported_at, host_clock_at=node.host_clock_at)
+    return sight(known, None, _patience(node), now)
+
+
+def _patience(node: Node) -> Patience:
     lease = getattr(node.pool, "lease", None)
     settings = getattr(node.pool, "settings", None) or PoolSettings()
-    return sight(known, None, patience(settings, lease.unbroken_since if lease else None), now)
+    return patience(settings, lease.unbroken_since if lease else None)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, F, OuterRef, Q, Subquery
@@ -12,8 +11,9 @@ from django.urls import NoReverseMatch, reverse
 
 from .. import clock
 from ..briefings.brake_state import amounts
-from ..models import Decision, LanguageModel, Measurement, Node, Profile, Replica, Sample
-from ..observation.hearing import clock_fault, heard
+from ..models import Decision, LanguageModel, Measurement, Profile, Replica, Sample
+from .asks import MOST_OF_A_KIND, Item
+from .asks_of_hosts import cordoned_hosts, unheard_hosts, units_out
 from .brake_marks import Mark, since, subjects
 from .demand import asked
 from .words import SHORT, UNKNOWING, sentence, title
@@ -21,32 +21,18 @@ from .words import SHORT, UNKNOWING, sentence, title
 if TYPE_CHECKING:
     from .frame import Frame
 
-MOST_OF_A_KIND = 50
 # silent nodes and take-overs have items of their own
 TAKE_OVERS = frozenset({"copied_database", "another_installation", "older_backup"})
 TOLD_ELSEWHERE = TAKE_OVERS | {"node_silent", "node_lost"}
 SLACK = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One thing: `subject` (bold) and `text` are its sentence, `url` and `act` the link that says what it shows; `code` names
-    its paragraph in the runbook."""
-
-    label: str
-    level: str
-    subject: str
-    text: str
-    url: str
-    act: str
-    place: str = "now"
-    code: str = ""
-
-
 def items(frame: Frame) -> list[Item]:
-    """The worst first: what hides the rest, what lacks capacity, what is doubted."""
-    sources = (_late, _brakes, _take_over, _views, _could_not, _over_capacity, _silent_nodes, _evidence, _problems)
-    return [item for source in sources for item in source(frame)]
+    """Causes before what follows from them: what hides the rest, what takes units away or withholds, what lacks capacity, what is
+    doubted."""
+    causes = (_late, _take_over, unheard_hosts, cordoned_hosts, _brakes, _views)
+    follows = (_over_capacity, _could_not, _evidence, _problems)
+    return [item for source in (*causes, *follows) for item in source(frame)]
 
 
 def _late(frame: Frame) -> Iterator[Item]:
@@ -120,11 +106,16 @@ def newest(frame: Frame, field: str) -> Q:
     return condition
 
 
-def _could_not(frame: Frame) -> Iterator[Item]:
+def short_decisions(frame: Frame) -> list[Decision]:
+    """What the newest passes could not do, the oldest first."""
     rows = Decision.objects.visible_to(frame.user).filter(newest(frame, "seen_until"), reason__in=SHORT | UNKNOWING)
-    for row in rows.select_related("model").order_by("at", "model__name")[:MOST_OF_A_KIND]:
+    return list(rows.select_related("model").order_by("at", "model__name")[:MOST_OF_A_KIND])
+
+
+def _could_not(frame: Frame) -> Iterator[Item]:
+    for row in frame.short_decisions:
         level = "unknown" if row.reason in UNKNOWING else "warn"
-        text = f"{row.why or sentence(row.reason)} For {clock.age(row.at, frame.now)}."
+        text = f"{row.why or sentence(row.reason)}{units_out(row, frame)} For {clock.age(row.at, frame.now)}."
         yield Item(
             label=title(row.reason),
             level=level,
@@ -151,41 +142,6 @@ def _over_capacity(frame: Frame) -> Iterator[Item]:
             act="the chart →",
             code="over_capacity",
         )
-
-
-def silent_nodes(frame: Frame) -> Any:
-    """Nodes that have reported once and not within their pool's `node_silent_seconds`, or whose clock is off by as much."""
-    condition = Q(pk__in=[])
-    for pool in frame.shown_pools:
-        silent = getattr(pool, "settings", None)
-        bound = timedelta(seconds=silent.node_silent_seconds if silent else 30)
-        off = Q(host_clock_at__gte=F("reported_at") + bound) | Q(host_clock_at__lte=F("reported_at") - bound)
-        condition |= Q(pool=pool) & (Q(reported_at__lt=frame.now - bound) | off)
-    return Node.objects.filter(condition).select_related("pool__settings", "pool__lease").order_by("name")
-
-
-def _silent_nodes(frame: Frame) -> Iterator[Item]:
-    if not frame.user.sees_everything:
-        return
-    for node in silent_nodes(frame)[:MOST_OF_A_KIND]:
-        is_lost = heard(node, frame.now) == "lost"
-        yield Item(
-            label="lost" if is_lost else "silent",
-            level="bad" if is_lost else "unknown",
-            subject=node.name,
-            text=_silence(node, frame.now, is_lost=is_lost),
-            url=reverse("node", args=[node.name]),
-            act="node →",
-            place="nodes",
-            code="node_lost" if is_lost else "node_silent",
-        )
-
-
-def _silence(node: Node, now: datetime, *, is_lost: bool) -> str:
-    if fault := clock_fault(node, now):
-        return f"is not used, for {fault}; what runs there runs on and is left alone."
-    fate = "are taken to be gone and are replaced" if is_lost else "are unknown and are left alone"
-    return f"has not reported for {clock.age(node.reported_at, now)}; its replicas {fate}."
 
 
 def profiles_in_use(frame: Frame) -> Any:

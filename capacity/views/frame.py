@@ -15,8 +15,10 @@ from django.utils.functional import cached_property
 
 from quotas.models import Pool
 
-from ..models import LanguageModel, Pass
-from .attention import Item, items
+from ..models import Decision, LanguageModel, Pass
+from .asks import Item
+from .asks_of_hosts import Out, out_nodes
+from .attention import items, short_decisions
 from .brake_marks import Mark, marks
 
 
@@ -102,6 +104,14 @@ class Frame:
     @cached_property
     def attention(self) -> list[Item]:
         return items(self)
+
+    @cached_property
+    def short_decisions(self) -> list[Decision]:
+        return short_decisions(self)
+
+    @cached_property
+    def out_nodes(self) -> list[Out]:
+        return out_nodes(self)
 
     @property
     def counts(self) -> dict[str, int]:
