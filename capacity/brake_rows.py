@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .domain.brake import Bounds, Event, Manual, Release, Withheld
+from .domain.brake.words import manual_sentence, manual_then
 from .domain.types import Action
 from .models import Brake, PoolSettings
 
@@ -95,6 +96,13 @@ def withheld_row(found: Withheld, since: datetime) -> Row:
         "why": found.why,
         "since": since.isoformat(),
     }
+
+
+def as_it_stands(row: Row, manual_now: Manual | None) -> Row:
+    """A row of the last pass, not contradicted by what a person did to the brake since: its end is today's, or it is off."""
+    if row["rule"] != "manual":
+        return row
+    return {**row, "why": manual_sentence(manual_now) if manual_now else manual_then()}
 
 
 def sameness(row: Row) -> tuple[Any, ...]:

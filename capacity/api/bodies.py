@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
-from quotas.api.fields import UtcDateTimeField
+from quotas.api.fields import TrueOrFalseField, UtcDateTimeField, WordsField
 
 POOL = OpenApiParameter("pool", str, description="The pool; may be left out where there is only one.")
 
@@ -24,13 +24,13 @@ class ErrorBody(serializers.Serializer[Any]):
 
 
 class Reason(serializers.Serializer[Any]):
-    reason = serializers.CharField(max_length=100, help_text="Why; kept in the history.")
+    reason = WordsField(max_length=100, help_text="Why; kept in the history.")
 
 
 class Cordon(serializers.Serializer[Any]):
-    schedulable = serializers.BooleanField(help_text="false: nothing new is placed, and what runs is moved away.")
-    preview = serializers.BooleanField(default=False, help_text="true: say what would move, and change nothing.")
-    reason = serializers.CharField(
+    schedulable = TrueOrFalseField(help_text="false: nothing new is placed, and what runs is moved away.")
+    preview = TrueOrFalseField(default=False, help_text="true: say what would move, and change nothing.")
+    reason = WordsField(
         max_length=100, required=False, allow_blank=True, default="", help_text="Why; kept in the history. Needed unless preview."
     )
 
@@ -42,7 +42,7 @@ class Cordon(serializers.Serializer[Any]):
 
 
 class Retire(Reason):
-    preview = serializers.BooleanField(default=False, help_text="true: say who uses it, and change nothing.")
+    preview = TrueOrFalseField(default=False, help_text="true: say who uses it, and change nothing.")
 
 
 class Pusher(serializers.Serializer[Any]):
@@ -66,7 +66,7 @@ class Retired(serializers.Serializer[Any]):
 
 
 class TakeOver(Reason):
-    preview = serializers.BooleanField(default=False, help_text="true: say what would change, and change nothing.")
+    preview = TrueOrFalseField(default=False, help_text="true: say what would change, and change nothing.")
 
 
 class TakenOver(serializers.Serializer[Any]):
@@ -88,7 +88,7 @@ class TakenOver(serializers.Serializer[Any]):
 
 
 class BrakeAsked(Reason):
-    on = serializers.BooleanField(help_text="true: withhold everything. false: take it off and let through what is withheld.")
+    on = TrueOrFalseField(help_text="true: withhold everything. false: take it off and let through what is withheld.")
     until = UtcDateTimeField(
         required=False, allow_null=True, default=None, help_text="Off by itself then; null: until it is released."
     )
@@ -152,7 +152,7 @@ class RestEnded(serializers.Serializer[Any]):
 
 class ModeAsked(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(choices=["auto", "add_only", "advise", "paused"])
-    reason = serializers.CharField(
+    reason = WordsField(
         max_length=100, required=False, allow_blank=True, default="", help_text="Needed where little is known of the model."
     )
 

@@ -41,16 +41,26 @@ class PoolBrake(NamedLikeAVerb, ApiView):
     )
     def post(self, request: Any, name: str) -> Response:
         """Pull it: from the next pass on nothing of the pool is started or stopped. Release it (`"on": false`): it is off, and
-        exactly what was withheld passes; that needs `If-Match` with the ETag of the list that you have read."""
+        exactly what was withheld passes. A release, and another end or reason for a brake that is on, need `If-Match` with the
+        ETag of what you have read."""
         pool, now = self.pool(request, name), self.now()
         asked = read(bodies.BrakeAsked, request)
         if asked["on"]:
-            services.brake_pull(pool, until=asked["until"], actor=request.user, reason=asked["reason"], now=now)
+            self.pull(pool, request, asked, now)
         elif asked["until"] is not None:
             raise bad_request("A release has no end of its own: it holds for one window.", "until")
         else:
             self.release(pool, request, asked["reason"], now)
         return self.answer(self.pool(request, name), now)
+
+    def pull(self, pool: Pool, request: Any, asked: dict[str, Any], now: datetime) -> None:
+        """In an emergency it needs no look; one that is on already is somebody's."""
+        found = brake_state.state(pool, now)
+        if found.is_on:
+            require_match(request.headers.get("If-Match"), tag(found), brake_state.document(found))
+        services.brake_pull(
+            pool, until=asked["until"], actor=request.user, reason=asked["reason"], now=now, version=found.version
+        )
 
     def release(self, pool: Pool, request: Any, reason: str, now: datetime) -> None:
         found = brake_state.state(pool, now)

@@ -70,7 +70,7 @@ def state(pool: Pool, now: datetime) -> BrakeState:
         reason=brake.reason,
         actor=brake.actor,
         changed_at=brake.changed_at,
-        withheld=tuple(brake.withheld),
+        withheld=tuple(standing_rows(brake, now)),
         withheld_since=brake.withheld_since,
         released=standing(release, now),
         counted=counted(past, bounds, now),
@@ -81,6 +81,12 @@ def state(pool: Pool, now: datetime) -> BrakeState:
 
 def is_pulled(brake: Brake, now: datetime) -> bool:
     return holds(brake_rows.manual(brake), now)
+
+
+def standing_rows(brake: Brake, now: datetime) -> list[brake_rows.Row]:
+    """What the last pass withheld, in the words of today."""
+    manual_now = brake_rows.manual(brake) if is_pulled(brake, now) else None
+    return [brake_rows.as_it_stands(row, manual_now) for row in brake.withheld]
 
 
 def version(brake: Brake) -> str:

@@ -17,14 +17,19 @@ from ..models import Brake
 COMMAND_LINE = "the command line"
 
 
-def brake_pull(pool: Pool, *, until: datetime | None, actor: User | None, reason: str, now: datetime) -> Brake:
-    """From the next pass on nothing of the pool is started or stopped, until `until` (None: until it is released). Pulled once
-    more, it takes the new time and reason."""
+def brake_pull(
+    pool: Pool, *, until: datetime | None, actor: User | None, reason: str, now: datetime, version: str | None = None
+) -> Brake:
+    """From the next pass on nothing of the pool is started or stopped, until `until` (None: until it is released). One that is
+    on takes the new time and reason only for its `version` (`brake_state`): `Conflict` names it where that is not the one that
+    was seen, and it keeps another's end and reason."""
     refuse_without(reason)
     if until is not None and until <= now:
         raise ValidationError({"until": f"{until:%Y-%m-%d %H:%M:%S} UTC has passed: name a time to come."})
     with exclusive():
         brake = locked(pool)
+        if brake_state.is_pulled(brake, now) and version != brake_state.version(brake):
+            raise Conflict({NON_FIELD_ERRORS: stands(pool, brake)})
         brake.is_on, brake.until = True, until
         write(brake, actor, reason, now)
     return brake
@@ -45,6 +50,14 @@ def brake_release(pool: Pool, *, version: str, actor: User | None, reason: str, 
         write(brake, actor, reason, now)
         Brake.objects.filter(pk=brake.pk).update(released=brake_rows.release_row(released))
     return brake
+
+
+def stands(pool: Pool, brake: Brake) -> str:
+    end = f"until {brake.until:%Y-%m-%d %H:%M:%S} UTC" if brake.until else "until it is released"
+    return (
+        f"The brake of {pool} is on already, {end}, pulled by {brake.actor}: {brake.reason.rstrip('.')}. Look at it before you "
+        "give it another end or reason. Nothing was changed."
+    )
 
 
 def refuse_without(reason: str) -> None:

@@ -69,6 +69,9 @@ def test_a_release_without_the_list_is_428_and_with_another_412_and_changes_noth
         ({"on": False, "reason": "x", "until": "2120-01-01T00:00:00Z"}, "until"),
         ({"on": True, "reason": "x" * 101}, "reason"),
         ({"on": True, "reason": "x", "off": 1}, "off"),
+        ({"on": "yes", "reason": "x"}, "on"),
+        ({"on": 1, "reason": "x"}, "on"),
+        ({"on": True, "reason": 3}, "reason"),
     ],
 )
 def test_a_bad_body_is_400_at_its_field(olga, body, field):
@@ -100,3 +103,13 @@ def test_pools_of_any_name_have_their_own(olga, name):
 def test_no_such_pool_is_404(olga):
     assert olga.get("/api/v1/pools/none/brake").status_code == 404
     assert olga.get("/api/v1/pools/a%00b/brake").status_code == 404
+
+
+def test_a_brake_that_is_on_takes_another_end_from_who_has_read_it_alone(olga):
+    Fleet()
+    seen = post(olga, PULL)["ETag"]
+    assert post(olga, {**PULL, "reason": "mine"}).status_code == 428
+    stale = post(olga, {**PULL, "reason": "mine"}, '"other"')
+    assert (stale.status_code, stale.json()["error"]["current"]["reason"]) == (412, "network work")
+    assert Brake.objects.get().reason == "network work"
+    assert post(olga, {**PULL, "reason": "longer"}, seen).json()["reason"] == "longer"

@@ -171,17 +171,17 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_the_command_pulls_shows_and_releases():
+def test_the_command_pulls_shows_and_releases(time_machine):
+    time_machine.move_to(START, tick=False)
     fleet = Fleet(units=40, min_replicas=3)
     assert "p: the brake is on until it is released, pulled by the command line: maintenance" in run("--reason", "maintenance")
     fleet.a_pass()
     shown = run("--show")
     assert "Withheld: 3 starts." in shown
     assert "small on n1" in shown
-    first = run("--release", "--reason", "done")
-    assert "Nothing was released" in first
     version = json.loads(run("--show", "--json"))["version"]
-    assert f"--seen {version}" in first
+    with pytest.raises(CommandError, match=f"Nothing was released.*--seen {version}"):
+        run("--release", "--reason", "done")
     assert "the brake is off" in run("--release", "--seen", version, "--reason", "done")
     fleet.passes(2)
     assert len(fleet.names("ready")) == 3
@@ -193,6 +193,9 @@ def test_the_command_pulls_shows_and_releases():
         (["--pool", "nowhere", "--show"], "There is no pool “nowhere”."),
         ([], "Say why"),
         (["--until", "soon", "--reason", "x"], "is no time"),
+        (["--release", "--show"], "not both"),
+        (["--release", "--seen", "x", "--until", "1h", "--reason", "x"], "no end of its own"),
+        (["--release"], "nothing to release"),
         (["--release", "--seen", "old", "--reason", "x"], "has changed since you looked"),
     ],
 )
@@ -201,3 +204,39 @@ def test_the_command_refuses_with_one_sentence(arguments, sentence):
     with pytest.raises(CommandError, match=sentence):
         run(*arguments)
     assert not Brake.objects.get().is_on
+
+
+def test_a_brake_that_is_on_keeps_its_end_and_reason_until_it_was_looked_at(alice):
+    fleet = Fleet()
+    services.brake_pull(fleet.pool, until=None, actor=alice, reason="network work", now=START)
+    with pytest.raises(services.Conflict, match=r"on already, until it is released, pulled by alice: network work\."):
+        services.brake_pull(fleet.pool, until=START + HOUR, actor=None, reason="mine", now=START)
+    version = state(fleet).version
+    with pytest.raises(CommandError, match=f"pulled by alice: network work.*--seen {version}"):
+        run("--reason", "mine")
+    assert Brake.objects.get().reason == "network work"
+    assert "pulled by the command line: ours" in run("--reason", "ours", "--seen", version)
+
+
+def test_a_brake_whose_time_has_passed_is_pulled_without_a_look():
+    fleet = Fleet()
+    services.brake_pull(fleet.pool, until=START + HOUR, actor=None, reason="short", now=START)
+    services.brake_pull(fleet.pool, until=None, actor=None, reason="again", now=START + 2 * HOUR)
+    assert Brake.objects.get().reason == "again"
+
+
+def test_what_the_last_pass_withheld_does_not_contradict_what_was_done_since(time_machine):
+    fleet = Fleet(units=40, min_replicas=3)
+    services.brake_pull(fleet.pool, until=None, actor=None, reason="work", now=START)
+    fleet.a_pass()
+    time_machine.move_to(fleet.fake.now() + timedelta(seconds=1), tick=False)
+    assert "withheld until a person releases it." in run("--show")
+    run("--until", "1h", "--reason", "shorter", "--seen", state(fleet).version)
+    shown = run("--show")
+    assert "until a person releases it" not in shown
+    assert "everything is withheld until " in shown
+    run("--release", "--seen", state(fleet).version, "--reason", "done")
+    shown = run("--show")
+    assert "The brake is on" not in shown
+    assert "The last pass, at " in shown
+    assert "The brake was on in the last pass" in shown

@@ -82,6 +82,18 @@ def test_it_is_pulled_and_released_with_a_reason(client, olga):
     assert [row.history_user for row in row.history.all()[:2]] == [olga, olga]
 
 
+def test_a_brake_that_is_on_takes_another_end_from_who_was_shown_it(client, olga):
+    pool = make_pool("p")
+    client.post(url(), {"act": "pull", "reason": "network work"})
+    page = client.post(url(), {"act": "pull", "reason": "mine", "until": "5m"})
+    assert page.status_code == 409
+    assert "pulled by olga: network work. Look at it" in page.content.decode()
+    assert Brake.objects.get(pool=pool).reason == "network work"
+    version = page.context["state"].version
+    assert client.post(url(), {"act": "pull", "reason": "longer", "version": version}).status_code == 302
+    assert Brake.objects.get(pool=pool).reason == "longer"
+
+
 def test_another_list_than_the_one_that_was_shown_is_not_released(client, olga):
     pool = make_pool("p")
     withhold(pool, "chat")

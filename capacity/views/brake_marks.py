@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..briefings.brake_state import amounts, is_pulled
+from ..briefings.brake_state import amounts, is_pulled, standing_rows
 from ..domain.phrases import names
 from ..models import Brake, LanguageModel
 
@@ -42,7 +42,7 @@ def marks(frame: Frame) -> list[Mark]:
     seen = visible_models(frame, pools)
     found = []
     for pool in pools:
-        rows = [row for row in pool.brake.withheld if seen is None or row["model"] in seen]
+        rows = [row for row in standing_rows(pool.brake, frame.now) if seen is None or row["model"] in seen]
         is_on = is_pulled(pool.brake, frame.now)
         if is_on or rows:
             found.append(Mark(pool=pool.name, brake=pool.brake, is_on=is_on, rows=rows))

@@ -37,6 +37,7 @@ class UntilField(forms.CharField):
 
 
 class PullForm(forms.Form):
+    version = forms.CharField(max_length=64, required=False)
     until = UntilField(required=False, max_length=40)
     reason = forms.CharField(max_length=LONGEST_REASON, error_messages={"required": "Say why: it is kept in the history."})
 
@@ -47,7 +48,8 @@ class ReleaseForm(forms.Form):
 
 
 def brake_page(request: HttpRequest, name: str) -> HttpResponse:
-    """POST `act=pull` withholds everything; `act=release` lets through the list whose `version` was shown, and no other."""
+    """POST `act=pull` withholds everything (of one that is on: as its `version` was shown); `act=release`
+    lets through the list whose `version` was shown, and no other."""
     pool = visible_pool(request, name)
     act = request.POST.get("act", "") if request.method == "POST" else ""
     pull = PullForm(request.POST if act == "pull" else None)

@@ -11,6 +11,8 @@ from rest_framework.exceptions import ValidationError
 
 UNKNOWN = "There is no such field."
 READ_ONLY = "This is read only."
+NO_BOOLEAN = "Write true or false, without quotes."
+NO_TEXT = "Write text, in quotes."
 
 
 class UtcDateTimeField(serializers.DateTimeField):
@@ -20,7 +22,25 @@ class UtcDateTimeField(serializers.DateTimeField):
         super().__init__(default_timezone=UTC, **kwargs)
 
 
-class ExactCharField(serializers.CharField):
+class TrueOrFalseField(serializers.BooleanField):
+    """JSON's own true and false: "yes", "off" and 1 are mistakes, and the worse where they pass for an act."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            raise ValidationError(NO_BOOLEAN)
+        return data
+
+
+class WordsField(serializers.CharField):
+    """Text, and no number that looks like one. Spaces at the ends are cut off."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise ValidationError(NO_TEXT)
+        return str(super().to_internal_value(data))
+
+
+class ExactCharField(WordsField):
     """Spaces at the ends are refused by the rules for names, not cut off."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -43,6 +63,7 @@ class StrictModelSerializer(serializers.ModelSerializer[Any]):
 
     serializer_field_mapping = {
         **serializers.ModelSerializer.serializer_field_mapping,
+        models.BooleanField: TrueOrFalseField,
         models.CharField: ExactCharField,
         models.TextField: ExactCharField,
         models.DateTimeField: UtcDateTimeField,

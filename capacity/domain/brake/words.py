@@ -11,6 +11,11 @@ def manual_sentence(manual: Manual) -> str:
     return f"The brake is on: everything is withheld {end}."
 
 
+def manual_then() -> str:
+    """What a pass withheld under a brake that is off by now."""
+    return "The brake was on in the last pass, and everything was withheld. The next pass decides anew."
+
+
 def stops_sentence(bounds: Bounds, allowed: int) -> str:
     """Without the pool's number of replicas: who reads it may see some of them only."""
     return (
