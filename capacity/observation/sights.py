@@ -63,7 +63,8 @@ class Patience:
 
 
 def sight(node: KnownNode, report: NodeReport | None, patience: Patience, now: datetime) -> NodeSight:
-    """A node never heard of is typed in by a person: ready, with the units that were written down.
+    """A node never heard of is typed in by a person: not silent, with the units that were written down. (A snapshot says that it
+    is not ready: nobody answers there.)
 
     One whose clock is off by more than a silence says nothing of now, and orders would die on it: silent, but never lost as
     long as it goes on reporting."""

@@ -8,10 +8,11 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from capacity.models import Node
+from capacity.models import Node, Replica
 from capacity.tests.factories import make_model, make_node, make_pool, make_profile
 from capacity.tests.pages import make_decision, make_fleet, make_person
 from capacity.views import example as example_view
+from quotas.models import Pool
 
 pytestmark = pytest.mark.django_db
 
@@ -154,6 +155,20 @@ def test_the_example_is_named_and_removed_in_one_click_by_operators(client, monk
     assert client.post(reverse("example_remove"), {"pool": "llama"})["Location"] == reverse("now")
     assert client.post(reverse("example_remove"), {"pool": "default"}).status_code == 404
     assert removed == [(operator, "example"), (operator, "llama")]
+
+
+def test_an_example_with_an_engine_of_a_person_s_own_is_removed_on_a_second_word(client, monkeypatch):
+    removed = []
+    monkeypatch.setattr(example_view.example, "remove", lambda actor, which: removed.append(which.pool))
+    fleet = make_fleet("chat", pool=make_pool("example"))
+    Pool.objects.update(is_example=True)
+    Replica.objects.filter(pk=fleet.replicas[0].pk).update(is_registered=True)
+    client.force_login(make_person("oscar", is_operator=True))
+    page = client.post(reverse("example_remove"), {"pool": "example"})
+    assert (page.status_code, removed) == (200, [])
+    assert "<b>1</b> running engine" in page.content.decode()
+    assert client.post(reverse("example_remove"), {"pool": "example", "sure": "1"})["Location"] == reverse("now")
+    assert removed == ["example"]
 
 
 def test_a_poll_without_a_newer_pass_is_answered_with_nothing(client, now_page):

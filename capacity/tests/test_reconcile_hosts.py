@@ -215,3 +215,14 @@ def test_no_time_that_a_form_takes_ends_a_pass_that_moves_replicas_away(field, s
         Node.objects.update(schedulable=True)
         Node.objects.filter(name=host).update(schedulable=False)
         assert [report.outcome for report in fleet.passes(4)] == ["done"] * 4
+
+
+def test_a_host_that_was_only_typed_in_takes_no_start_until_it_reports():
+    fleet = Fleet(units=1, min_replicas=2)
+    make_node("typed", pool=fleet.pool, resources={"sim": 8})
+    fleet.a_pass()
+    fleet.passes(2)
+    assert (len(fleet.names("ready")), reason()) == (1, "no_room")
+    fleet.fake.add_node("typed", "p", {"sim": 8})
+    fleet.passes(2)
+    assert len(fleet.names("ready", "starting")) == 2
