@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ..ports import NodeReport, ReplicaReport
+from .endings import ending_words
 from .registered import Registered, standing, with_own_units
 from .report_sanity import believable, machines_once, reported_once
 from .sights import KnownNode, NodeSight, Patience, node_problem, sight, without_units
@@ -55,7 +56,8 @@ class Present:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """A replica that ended. `failed_start`: before it was ever ready; `exited`: by itself, after it had been."""
+    """A replica that ended. `failed_start`: before it was ever ready; `exited`: by itself, after it had been; `message`: how, and
+    its last words, empty where it was asked to."""
 
     name: str
     message: str
@@ -149,7 +151,7 @@ def ended(name: str, replica: ReplicaReport, row: Known) -> Gone:
     asked = row.intent in {"drain", "cancel"} or row.state == "draining"
     return Gone(
         name=name,
-        message=replica.message,
+        message="" if asked else ending_words(replica.exit_code, replica.message, was_ready=replica.was_ready),
         failed_start=not asked and not replica.was_ready,
         exited=not asked and replica.was_ready,
     )

@@ -25,11 +25,21 @@ NUMBERS = re.compile(r"(?<!\w)(\d[\d,]*)")
 BAR_END = 120  # a load bar runs from 0 to 120 %
 STATE_ICONS = {"ready": "●", "unready": "○", "starting": "◔", "draining": "◑", "gone": "×"}
 STATE_LEVELS = {"ready": "good", "unready": "bad", "starting": "accent", "draining": "warn", "gone": "unknown"}
-ACTION_ICONS = {"done": "✓", "failed": "✕", "dropped": "–", "advice": "i", "pending": "◔", "sent": "→", "withheld": "■"}
+ACTION_ICONS = {
+    "done": "✓",
+    "failed": "✕",
+    "dropped": "–",
+    "ended": "×",
+    "advice": "i",
+    "pending": "◔",
+    "sent": "→",
+    "withheld": "■",
+}
 ACTION_LEVELS = {
     "done": "good",
     "failed": "bad",
     "dropped": "unknown",
+    "ended": "bad",
     "advice": "unknown",
     "pending": "accent",
     "sent": "accent",
@@ -97,9 +107,9 @@ def duration(seconds: float | None) -> str:
 
 
 @register.filter
-def of(table: Mapping[Any, Any], key: Any) -> Any:
-    """What a table has under a key, "" where it has nothing."""
-    return table.get(key, "")
+def of(table: Mapping[Any, Any] | str, key: Any) -> Any:
+    """What a table has under a key, "" where it has nothing or the page has no such table."""
+    return table.get(key, "") if isinstance(table, Mapping) else ""
 
 
 @register.filter

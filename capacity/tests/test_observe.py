@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -108,6 +109,13 @@ def test_an_exit_nobody_asked_for_is_told_from_a_failed_start_and_from_a_drain()
     ]
     gone = {g.name: (g.failed_start, g.exited) for g in look(rows, [report(*exits)]).gone}
     assert gone == {"a": (False, True), "b": (True, False), "c": (False, False), "d": (False, False)}
+
+
+def test_an_exit_says_how_and_one_that_was_asked_for_says_nothing():
+    killed = replace(reported("a", "exited", was_ready=True), exit_code=-9, message="Serving.")
+    asked = replace(reported("b", "exited", was_ready=True), exit_code=-15, message="Bye.")
+    gone = {g.name: g.message for g in look([row("a"), row("b", intent="drain")], [report(killed, asked)]).gone}
+    assert gone == {"a": "killed by signal 9 (SIGKILL), last words: Serving.", "b": ""}
 
 
 def test_a_replica_that_its_host_no_longer_reports_is_gone_and_no_failure():

@@ -18,6 +18,7 @@ from ..series import lines
 from ..timerange import PRESETS, InvalidRange, TimeRange, default_since, parse_range
 from .board import is_old, threshold_percent
 from .demand import asked
+from .ended import ended_by_themselves, ends_of
 from .failed_start import failed_start
 from .frame import frame_of
 from .live import live
@@ -130,6 +131,7 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
     )
     newest = decisions[0] if decisions else None
     threshold = threshold_percent(model)
+    ended = ended_by_themselves(model, now)
     return {
         "model": model,
         "sample": sample,
@@ -146,6 +148,8 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
         "changes": _changes(model),
         "watch": watched(model, now),
         "failed": failed_start(model, now),
+        "ended": ended,
+        "ends": ends_of(ended),
     }
 
 

@@ -57,7 +57,8 @@ def _tiles(frame: Frame) -> Tiles:
         missing=Sum(F("wanted") - placed, filter=Q(wanted__gt=placed), default=0),
         over=Sum(1, filter=Q(demand_low__gt=F("capacity_ready")), default=0),
     )
-    short = Decision.objects.visible_to(frame.user).filter(newest(frame, "seen_until"), reason__in=SHORT)
+    missing = now_samples.filter(wanted__gt=placed).values("model")  # at its maximum a model wants no more than it has
+    short = Decision.objects.visible_to(frame.user).filter(newest(frame, "seen_until"), reason__in=SHORT, model__in=missing)
     held, sure = _units(frame)
     return Tiles(missing=counts["missing"], over=counts["over"], oldest=short.order_by("at", "id").first(), held=held, sure=sure)
 

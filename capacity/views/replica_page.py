@@ -12,6 +12,7 @@ from ..sources.answer_store import AnswerStore
 from ..sources.store import Failure, LoadStore
 from ..store import read_log, redis_client
 from .board import threshold_percent
+from .ended import ends_of
 from .live import live
 from .replica_rows import replica_rows
 
@@ -33,6 +34,7 @@ def replica_page(request: HttpRequest, name: str) -> HttpResponse:
         "silence": why_silent(replica),
         "log": log[-LOG_CHARACTERS:] if log else "",
         "actions": Action.objects.visible_to(request.user).filter(replica_name=replica.name)[:ACTIONS_SHOWN],
+        "ends": ends_of([replica]),
         "place": "models",
     }
     return render(request, "pages/replica.html", context)
