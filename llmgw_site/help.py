@@ -20,6 +20,7 @@ from markdown_it.token import Token
 
 # what lies beside the pages and is linked from them
 FILES: Final = {".yml": "text/plain; charset=utf-8", ".service": "text/plain; charset=utf-8", ".png": "image/png"}
+FIRST: Final = ("README", "concepts", "operations", "runbook")
 OUTSIDE: Final = ("README.md", "CHANGELOG.md")
 RENDERER: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 
@@ -81,9 +82,9 @@ def rendered(name: str, text: str) -> Page:
     return Page(name=name, title=title, body=mark_safe(RENDERER.renderer.render(tokens, RENDERER.options, {})))  # noqa: S308
 
 
-def place(name: str) -> tuple[bool, str]:
-    """Pages before choices, by letter."""
-    return "/" in name, name.lower()
+def place(name: str) -> tuple[bool, int, str]:
+    """What a newcomer reads and what an alert asks for first, choices last, by letter between."""
+    return "/" in name, FIRST.index(name) if name in FIRST else len(FIRST), name.lower()
 
 
 def words(inline: Token) -> str:

@@ -14,13 +14,14 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_POST
 from knox.models import AuthToken
 
-LONGEST_DAYS = 365
+from quotas.services.accounts import LONGEST_TOKEN_DAYS
+
 MOST_TOKENS = 50
 SHOWN_CHARACTERS = 8
 
 
 class TokenForm(forms.Form):
-    days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=90, label="Expires after, days")
+    days = forms.IntegerField(min_value=1, max_value=LONGEST_TOKEN_DAYS, initial=90, label="Expires after, days")
 
     def __init__(self, *args: Any, held: int, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -44,7 +45,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
         "form": form,
         "secret": secret,
         "now": timezone.now(),
-        "longest_days": LONGEST_DAYS,
+        "longest_days": LONGEST_TOKEN_DAYS,
         "place": "tokens",
     }
     response = render(request, "pages/tokens.html", context, status=400 if form.errors else 200)

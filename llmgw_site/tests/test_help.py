@@ -65,6 +65,15 @@ def test_the_first_page_is_the_readme_with_its_picture(reader):
     assert reader.get(picture)["Content-Type"] == "image/png"
 
 
+def test_the_rail_leads_to_the_list_of_pages_that_begins_with_what_is_read_first(reader):
+    text = reader.get("/").content.decode()
+    assert '<li><a href="/help/">Help</a></li>' in text
+    names = reader.get("/help/").context["names"]
+    assert names[:4] == ["README", "concepts", "operations", "runbook"]
+    first_choice = next(number for number, name in enumerate(names) if name.startswith("adr/"))
+    assert all("/" in name for name in names[first_choice:])
+
+
 HOSTILE = {
     "<script>alert(1)</script>": "<script",
     'a <img src=x onerror="alert(1)"> b': "<img",
