@@ -6,13 +6,14 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llmgw_site.tests.chaos.faults import Faults
-from llmgw_site.tests.chaos.report import document, table, write
+from llmgw_site.tests.chaos.report import document, table, verdict, write
 from llmgw_site.tests.chaos.run import Result
-from llmgw_site.tests.chaos.schedule import KINDS, LONG_EACH, schedule
+from llmgw_site.tests.chaos.schedule import KINDS, LONG_EACH, Fault, schedule
 
 SEEDS = st.integers(0, 10**6)
 
@@ -55,6 +56,32 @@ def test_the_report_says_how_to_run_a_failing_schedule_again(tmp_path: Path):
     assert text.endswith("again: make chaos SEED=7 ONLY=1")
     write(broken(), tmp_path / "var" / "chaos.json")
     assert json.loads((tmp_path / "var" / "chaos.json").read_text()) == document(broken())
+
+
+def test_the_last_line_is_the_verdict():
+    assert verdict(broken()) == "1 violation in 2 schedules: see above for which rules were broken."
+    held = broken()
+    held.violations = []
+    assert verdict(held) == "All rules held in 2 schedules."
+
+
+@pytest.mark.parametrize(
+    ("fault", "line"),
+    [
+        (Fault(kind="kill_engine", target="engine-909", after=1.0, value=0.612), " 1.0 s  kill_engine an engine"),
+        (Fault(kind="pause_engine", target="engine-1", after=1.0, seconds=2.0), " 1.0 s  pause_engine an engine for 2.0 s"),
+        (Fault(kind="kill_child", target="web", after=1.0, value=0.2), " 1.0 s  kill_child of web"),
+        (
+            Fault(kind="cut", target="host-3", after=1.0, seconds=3.9, value=True),
+            " 1.0 s  cut host-3 for 3.9 s, Redis forgets its connections",
+        ),
+        (Fault(kind="clock", target="host-1", after=1.0, seconds=2.0, value=-45.0), " 1.0 s  clock host-1 for 2.0 s, by -45 s"),
+        (Fault(kind="edit_limit", target="limit", after=1.0, value={"limit": 3}), " 1.0 s  edit_limit limit: limit 3"),
+        (Fault(kind="kill_pass", target="pass", after=1.0), " 1.0 s  kill_pass pass"),
+    ],
+)
+def test_a_fault_is_a_line_that_can_be_read(fault, line):
+    assert str(fault) == line
 
 
 def test_a_run_without_a_schedule_has_no_longest_way_back():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .fleet import Fleet
 from .leftovers import end_leftovers, new_folder
-from .report import table, write
+from .report import table, verdict, write
 from .run import Result, Run
 from .schedule import Schedule, schedule
 
@@ -36,9 +36,10 @@ def main(arguments: Sequence[str]) -> int:
     print(f"written to {target}")
     if result.violations:
         print(f"logs and database: {folder}")
-        return 1
-    shutil.rmtree(folder)
-    return 0
+    else:
+        shutil.rmtree(folder)
+    print(verdict(result))
+    return 1 if result.violations else 0
 
 
 def parser() -> argparse.ArgumentParser:

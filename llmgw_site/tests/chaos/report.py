@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from capacity.domain.phrases import number
+
 from .run import Result
 
 
@@ -40,6 +42,14 @@ def table(result: Result) -> str:
     lines += [f"  schedule {number}: {what}" for number, what in result.violations]
     lines += [f"again: {command}" for command in found["again"]]
     return "\n".join(lines)
+
+
+def verdict(result: Result) -> str:
+    """The last line: one sentence that says how it went."""
+    many = number(len(result.recovery_passes), "schedule")
+    if not result.violations:
+        return f"All rules held in {many}."
+    return f"{number(len(result.violations), 'violation')} in {many}: see above for which rules were broken."
 
 
 def _counts(counts: Mapping[str, int]) -> str:

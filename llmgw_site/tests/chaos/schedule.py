@@ -26,8 +26,20 @@ class Fault:
 
     def __str__(self) -> str:
         lasts = f" for {self.seconds:.1f} s" if self.seconds else ""
-        value = "" if self.value is None else f" {self.value}"
-        return f"{self.after:4.1f} s  {self.kind} {self.target}{lasts}{value}"
+        return f"{self.after:4.1f} s  {self.kind} {self._whom()}{lasts}{self._how()}"
+
+    def _whom(self) -> str:
+        """Which engine or child it is depends on those that there are then; two numbers would tell a reader nothing."""
+        if self.kind in ("kill_engine", "pause_engine"):
+            return "an engine"
+        return f"of {self.target}" if self.kind == "kill_child" else self.target
+
+    def _how(self) -> str:
+        if self.kind == "cut":
+            return ", Redis forgets its connections" if self.value else ", Redis keeps its connections"
+        if isinstance(self.value, Mapping):
+            return ": " + ", ".join(f"{name} {value}" for name, value in self.value.items())
+        return f", by {self.value:+g} s" if self.kind == "clock" else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
