@@ -91,7 +91,7 @@ def _evacuate_add(story: Story) -> str:
 
 
 def _evacuate_remove(story: Story) -> str:
-    return f"{_who(story)} must leave its place and the rest carries the {_high(story)} of now; it is drained."
+    return f"{_who(story)} must leave its place and the rest carries the {_high(story)} of now, so it goes."
 
 
 def _need_unmet(story: Story) -> str:
@@ -134,7 +134,7 @@ def _who(story: Story) -> str:
 
 
 def _rest_under(story: Story) -> str:
-    return f"Without {_who(story)}: {_peak(story)}, under {_line(story)}; it is taken back."
+    return f"Without {_who(story)}: {_peak(story)}, under {_line(story)}: enough, so it goes."
 
 
 def _rest_over(story: Story) -> str:
@@ -148,7 +148,7 @@ def _survivor_over(story: Story) -> str:
 
 def _above_max(story: Story) -> str:
     most = story.tally.model.max_replicas
-    return f"{number(story.tally.held, 'replica')} held, and the maximum is {most}; {_who(story)} is taken back."
+    return f"{number(story.tally.held, 'replica')} held, and the maximum is {most}; {_who(story)} goes."
 
 
 def _at_min(story: Story) -> str:

@@ -87,6 +87,25 @@ SENTENCES: list[tuple[Document, str]] = [
         "adding 1 of p (1 gpu/h100 on n1); it is drained when that one is ready.",
     ),
     (fleet(ready(0), measurements=[measurement(status="assumed")]), "1 replica live; 1 must stay."),
+    (
+        fleet([replica("s", state="starting", since=ago(9))], chat={"held_requests": 8}),
+        "8 requests held at the gateway will be served by the 10 that 1 starting replica was measured to serve.",
+    ),
+    (
+        fleet([replica("s", state="starting", since=ago(9))], chat={"held_requests": 12}, units=1),
+        "12 requests held at the gateway are more than the 10 that 1 starting replica was measured to serve. More is needed, "
+        "but no node has the room. In the way: gpu/h100 has 0 free, at most 0 on one node.",
+    ),
+    (
+        fleet([replica("d", state="unready", since=ago(9))], chat={"held_requests": 12}, units=1),
+        "12 requests held at the gateway and no replica is ready. More is needed, "
+        "but no node has the room. In the way: gpu/h100 has 0 free, at most 0 on one node.",
+    ),
+    (
+        fleet(ready(1, 1)),
+        "Without r0: at most 2 requests in the last 300 s, under 70 % of the 10 that the others were measured to serve, "
+        "which is 7: enough, so it goes.",
+    ),
     (fleet(None), "The list of running replicas could not be read, so everything holds."),
 ]
 

@@ -56,7 +56,7 @@ def test_the_models_page_leads_to_the_form_which_names_hosts_profiles_and_foreig
 def test_a_look_says_what_is_read_there_and_its_command_and_keeps_what_was_typed(operator, fleet, seen):
     page = operator.post(address(fleet), {**GIVEN, "act": "look"})
     text = words(page)
-    assert "in flight</dt><dd>3" in text and "Nothing speaks against it." in text
+    assert "in flight</dt><dd>3" in text and "No warning: it can be added." in text
     command = "manage.py endpoint_add http://127.0.0.1:9 --model llama --profile sim1"
     assert command in text
     assert 'value="http://127.0.0.1:9"' in text and 'value="ran before"' in text

@@ -184,7 +184,7 @@ def _problems(frame: Frame) -> Iterator[Item]:
             continue
         url = subject_url(kind, name)
         code = str(problem.get("code"))
-        text = str(problem.get("detail") or sentence(code))
+        text = str(problem.get("detail") or sentence(code)).removeprefix(f"{name}: ")
         yield Item(label=title(code), level="warn", subject=name, text=text, url=url, act="look →", code=code)
 
 

@@ -156,6 +156,8 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
 def _health(model: LanguageModel, newest: Decision | None) -> Health:
     if newest is None:
         return Health(level="unknown", word="Not decided yet", since=None)
+    if newest.is_withheld:
+        return Health(level="warn", word="Withheld", since=newest.at)
     if newest.reason in UNWELL:
         return Health(level=_level(newest.reason), word=_word(newest), since=newest.at)
     troubled = Decision.objects.filter(model=model, reason__in=UNWELL).order_by("-at", "-id").first()
