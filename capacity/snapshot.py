@@ -20,9 +20,8 @@ from .models import Lease
 from .observation.claims import Waits, only_advised, waits_of
 from .observation.model_loads import disagreements, held_requests, last_arrival, peak, unknown_pushes, without_peaks
 from .observation.observe import Known, Observed, Present, observe
-from .observation.registered import Registered
 from .observation.report_sanity import unread
-from .observation.sights import KnownNode, Patience
+from .observation.sights import KnownNode
 from .ports import NodeReport, Sample
 from .recording import watches
 from .recording.backoff import Rest, backoffs, failures, rests
@@ -70,10 +69,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
     problems: list[Problem] = [*waits.problems, *rows.problems, *unread(deps.driver.unreadable(pool.name))]
     own = row_module.domain_settings(settings, problems)
     loads = combine(pushed.pushes, sampled or {}, now, own.stale_after_seconds, kept_arrivals=pushed.arrivals) if pushed else None
-    observed = None
-    if reports is not None:
-        watched = registered(rows, deps.answers, pool.name)
-        observed = observed_fleet(rows, reports, watched, row_module.patience(settings, unbroken_since), now)
+    observed = observed_fleet(deps, lease, rows, reports, unbroken_since, now)
     problems.extend(observed.problems if observed else ())
     disagree = disagreements(rows, observed, loads, own.down_window_seconds, now)
     problems.extend(disagree.problems)
@@ -82,17 +78,17 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
     # what an older state asked for says nothing of what fails now
     rested = () if waits.problems else rests(failures(rows, observed), rows, now)
     policies, measurements = read_views(deps, rows, now)
-    models = tuple(model(row, loads, observed is not None, unbroken_since, now, problems) for row in rows.models.values())
-    if policies.value:
-        models = tuple(in_known_scope(m, policies.value.names, problems) for m in models)
     watched = watches.look(deps.loads, pool.name, rows, observed, now)
-    models = tuple(watches.resting(m, rows.models[m.name], watched.get(m.name), now, problems) for m in models)
+    models = [model(row, loads, observed is not None, unbroken_since, now, problems) for row in rows.models.values()]
+    if policies.value:
+        models = [in_known_scope(m, policies.value.names, problems) for m in models]
+    models = [watches.resting(m, rows.models[m.name], watched.get(m.name), now, problems) for m in models]
     samples = loads.loads if loads else (sampled or {})
     snapshot = Snapshot(
         at=now,
         settings=own,
         nodes=None if observed is None else domain_nodes(rows, observed),
-        models=models,
+        models=tuple(models),
         profiles=tuple(profile(row) for row in rows.profiles.values()),
         measurements=measured(measurements.value, pool.name, rows),
         replicas=None if observed is None else domain_replicas(rows, observed, samples),
@@ -137,10 +133,15 @@ def skipped(measurements: Measurements | None) -> tuple[Problem, ...]:
 
 
 def observed_fleet(
-    rows: Rows, reports: Sequence[NodeReport], watched: Mapping[str, Registered], patience: Patience, now: datetime
-) -> Observed:
+    deps: Deps, lease: Lease, rows: Rows, reports: Sequence[NodeReport] | None, unbroken_since: datetime, now: datetime
+) -> Observed | None:
+    """None where the reports cannot be read."""
+    if reports is None:
+        return None
     nodes: list[KnownNode] = [node.known for node in rows.nodes.values()]
-    return observe([known(row) for row in rows.replicas.values()], nodes, reports, rows.profiles, patience, now, watched)
+    replicas = [known(row) for row in rows.replicas.values()]
+    patience = row_module.patience(lease.pool.settings, unbroken_since)
+    return observe(replicas, nodes, reports, rows.profiles, patience, now, registered(rows, deps.answers, lease.pool.name))
 
 
 def known(row: ReplicaRow) -> Known:
