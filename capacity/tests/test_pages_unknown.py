@@ -88,6 +88,13 @@ def test_a_replica_on_a_host_that_is_not_heard_is_not_called_ready(get, seconds,
         assert "</i> ready</span>" not in html
 
 
+def test_a_silent_host_has_no_free_units(get):
+    fleet = make_fleet()
+    make_node("n1", pool=fleet.pool, reported_at=timezone.now() - timedelta(seconds=48))
+    html = get("node", "n1").content.decode()
+    assert "<b>8</b> sim out of use" in html and "sim free" not in html
+
+
 def test_a_replica_on_a_host_that_reports_is_ready(get):
     fleet = make_fleet()
     make_node("n1", pool=fleet.pool, reported_at=timezone.now())
