@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -36,9 +36,12 @@ Ignored = Callable[[str], Mapping[str, int]]
 class FleetCollector(Collector):
     """One scrape's view. A pool without a complete pass in the last three intervals has no model series: absent, never 0."""
 
-    def __init__(self, now: datetime, pass_seconds: int, ignored: Ignored = lambda pool: {}) -> None:
-        """`ignored`: pool → source → names of its pushes that the pool did not have."""
-        self._now, self._ignored = now, ignored
+    def __init__(
+        self, now: datetime, pass_seconds: int, ignored: Ignored = lambda pool: {}, unheard: Sequence[str] | None = None
+    ) -> None:
+        """`ignored`: pool → source → names of its pushes that the pool did not have. `unheard`: pools that hosts report for and
+        that there are not; None: unknown."""
+        self._now, self._ignored, self._unheard = now, ignored, unheard
         self._pass_seconds = pass_seconds
         self._late = timedelta(seconds=pass_seconds * MISSED_PASSES)
 
@@ -51,6 +54,7 @@ class FleetCollector(Collector):
         yield from decisions(fresh)
         yield from rests(fresh, self._now)
         yield from pushes(leases, self._ignored)
+        yield from strangers(self._unheard)
         yield from fleet(self._now)
         yield from views(fresh, self._now)
 
@@ -82,6 +86,14 @@ def pushes(leases: list[Lease], ignored: Ignored) -> Iterator[Metric]:
         for source, count in sorted(ignored(lease.pool.name).items()):
             names.add_metric([lease.pool.name, source], count)
     yield names
+
+
+def strangers(unheard: Sequence[str] | None) -> Iterator[Metric]:
+    """Without their names, which anybody with Redis' password chooses."""
+    found = GaugeMetricFamily("llmgw_unheard_pools", "Pools that hosts report for and of which no passes are made.")
+    if unheard is not None:
+        found.add_metric([], len(unheard))
+    yield found
 
 
 def brakes(leases: list[Lease], now: datetime) -> Iterator[Metric]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from celery import shared_task
 from django.conf import settings
 
-from . import fleet_scrape, rollup
+from . import fleet_scrape, rollup, unheard
 from .models import Lease
 from .observation import endpoint_watch
 from .reconcile import pools, run_pass
@@ -18,8 +18,10 @@ from .wiring import deps
 @shared_task
 def reconcile_all() -> None:
     """One task a pool, so that pools run in parallel on as many workers as there are; late copies die in the queue."""
-    for pool_id in Lease.objects.values_list("pool_id", flat=True):
+    rows = dict(Lease.objects.values_list("pool_id", "pool__name"))
+    for pool_id in rows:
         reconcile_pool.apply_async((pool_id,), expires=settings.PASS_SECONDS)
+    unheard.listen(redis_client(), rows.values(), settings.PASS_SECONDS, datetime.now(UTC))
 
 
 @shared_task

@@ -13,6 +13,10 @@ from typing import Any, get_args
 from capacity.ports import DeviceReport, NodeReport, Op, Order, ReplicaReport, ReportedState
 
 REPORTS_KEY = "llmgw:reports:{pool}"
+REPORTING_KEY = "llmgw:reporting"
+"""A hash: pool → when a host reported for it last, whether or not there is such a pool."""
+HEARD_KEY = "llmgw:heard:{pool}"
+"""There while passes of the pool are asked for."""
 LOG_KEY = "llmgw:log:{replica}"
 TASK_NAME = "capacity.node_tasks.apply_order"
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from redis import Redis
 from redis.exceptions import RedisError
 
-from capacity.drivers.wire import LOG_KEY, REPORTS_KEY, report_to_json
+from capacity.drivers.wire import HEARD_KEY, LOG_KEY, REPORTING_KEY, REPORTS_KEY, report_to_json
 from capacity.node import logs
 from capacity.ports import NodeReport
 
 LOG_EXPIRES_SECONDS = 86_400
 TAIL_SECONDS = 5.0
+UNHEARD_SECONDS = 60
 
 log = logging.getLogger(__name__)
 
@@ -27,11 +28,32 @@ class Reporter:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._away = False
+        self._unheard_since: datetime | None = None
+        self._has_warned = False
 
     def report(self, report: NodeReport) -> bool:
         """Replace this node's last report, which then stays until the next; False when Redis cannot be reached."""
-        row = json.dumps(report_to_json(report))
-        return self._reached(lambda: self._redis.hset(REPORTS_KEY.format(pool=report.pool), report.node, row))
+        return self._reached(lambda: self._listen(report, self._put(report)))
+
+    def _put(self, report: NodeReport) -> bool:
+        """Whether passes of its pool are asked for."""
+        pipe = self._redis.pipeline(transaction=False)
+        pipe.hset(REPORTS_KEY.format(pool=report.pool), report.node, json.dumps(report_to_json(report)))
+        pipe.hset(REPORTING_KEY, report.pool, report.at.isoformat())
+        pipe.exists(HEARD_KEY.format(pool=report.pool))
+        return bool(pipe.execute()[-1])
+
+    def _listen(self, report: NodeReport, is_heard: bool) -> None:
+        """A worker knows no pools: a name that is misspelt shows in that nobody listens. Said once."""
+        if is_heard:
+            if self._has_warned:
+                log.warning("A pass listens for pool %s now.", report.pool)
+            self._unheard_since, self._has_warned = None, False
+            return
+        self._unheard_since = self._unheard_since or report.at
+        if not self._has_warned and report.at - self._unheard_since >= timedelta(seconds=UNHEARD_SECONDS):
+            log.warning("No pass listens for pool %s: is its name right, and does the control plane run?", report.pool)
+            self._has_warned = True
 
     def tail(self, replica: str, text: str) -> bool:
         """Keep the end of a replica's log for a day; not even tried while reports do not get through."""
