@@ -12,8 +12,13 @@ def asked(sample: Sample) -> str:
     running = max(0, sample.demand_low - held)
     if not sample.ready:
         return f"{_without_ready(sample, running, held)} and no replica is ready"
-    more = f"; {held:,} more {'is' if held == 1 else 'are'} held at the gateway" if held else ""
-    return f"{_running(sample, running)} on {_ready(sample)}{more}"
+    return f"{_running(sample, running)} on {_ready(sample)}{_waiting(running, held)}"
+
+
+def _waiting(running: int, held: int) -> str:
+    if not held:
+        return ""
+    return f"; {held:,} {'more ' if running else ''}{'is' if held == 1 else 'are'} held at the gateway"
 
 
 def _without_ready(sample: Sample, running: int, held: int) -> str:
