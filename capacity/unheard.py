@@ -10,6 +10,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from .drivers.wire import HEARD_KEY, REPORTING_KEY
+from .store import redis_client
 
 FRESH = timedelta(seconds=60)
 HEARD_SECONDS = 60
@@ -43,6 +44,14 @@ def unheard(redis: Redis, now: datetime) -> Sequence[str]:
     names = sorted(_text(name) for name, at in rows.items() if _is_fresh(_text(at), now))[:MOST]  # type: ignore[union-attr]
     heard = redis.mget([HEARD_KEY.format(pool=name) for name in names]) if names else []
     return [name for name, there in zip(names, heard, strict=True) if there is None]  # type: ignore[arg-type]
+
+
+def unheard_if_known(now: datetime) -> Sequence[str] | None:
+    """The same by the site's own Redis; None where it does not answer."""
+    try:
+        return unheard(redis_client(), now)
+    except (RedisError, OSError):
+        return None
 
 
 def _text(raw: bytes | str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
@@ -12,14 +12,13 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from knox.auth import TokenAuthentication
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from redis.exceptions import RedisError
 from rest_framework.exceptions import AuthenticationFailed
 
 from capacity.exporter import FleetCollector
 from capacity.models import Lease
 from capacity.sources.push_store import PushStore
 from capacity.store import beat_key, redis_client
-from capacity.unheard import unheard
+from capacity.unheard import unheard_if_known
 
 BEAT_LATE = timedelta(seconds=45)
 LATE_INTERVALS = 4
@@ -90,16 +89,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
     registry = CollectorRegistry()
     now = datetime.now(UTC)
     ignored = PushStore(redis_client()).ignored
-    registry.register(FleetCollector(now, settings.PASS_SECONDS, ignored, unheard_pools(now)))
+    registry.register(FleetCollector(now, settings.PASS_SECONDS, ignored, unheard_if_known(now)))
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
-
-
-def unheard_pools(now: datetime) -> Sequence[str] | None:
-    """None where Redis does not answer."""
-    try:
-        return unheard(redis_client(), now)
-    except RedisError:
-        return None
 
 
 def is_loopback(request: HttpRequest) -> bool:

@@ -13,6 +13,7 @@ from capacity.drivers.wire import HEARD_KEY, REPORTING_KEY
 from capacity.node.reporter import UNHEARD_SECONDS, Reporter
 from capacity.ports import NodeReport
 from capacity.tests.factories import make_pool
+from capacity.tests.pages import make_person
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 
@@ -77,6 +78,26 @@ def test_redis_away_stops_no_passes(caplog):
     away = redis.Redis(port=1, socket_connect_timeout=0.2)
     unheard.listen(away, ["p"], 15, NOW)
     assert warnings(caplog) == ["Hosts cannot be told that they are heard: ConnectionError."]
+
+
+@pytest.mark.django_db
+def test_nodes_and_metrics_name_and_count_it(client, redis_client: redis.Redis, monkeypatch):
+    make_pool("p")
+    now = datetime.now(UTC)
+    monkeypatch.setattr(unheard, "redis_client", lambda: redis_client)
+    redis_client.hset(REPORTING_KEY, mapping={"p": now.isoformat(), "<nix>": now.isoformat()})
+    client.force_login(make_person("olga", is_operator=True))
+    page = client.get("/nodes/").content.decode()
+    assert "A host reports for a pool <b>&lt;nix&gt;</b>, which there is not" in page
+    assert page.count("A host reports for a pool") == 1
+    redis_client.set(HEARD_KEY.format(pool="p"), "")
+    assert "llmgw_unheard_pools 1.0" in client.get("/metrics").content.decode()
+
+
+@pytest.mark.django_db
+def test_metrics_say_nothing_of_it_where_redis_is_away(client, monkeypatch):
+    monkeypatch.setattr(unheard, "redis_client", lambda: redis.Redis(port=1, socket_connect_timeout=0.2))
+    assert "\nllmgw_unheard_pools " not in client.get("/metrics").content.decode()
 
 
 @pytest.mark.django_db

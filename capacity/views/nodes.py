@@ -12,7 +12,8 @@ from django.shortcuts import render
 
 from ..models import Node
 from ..observation.hearing import Heard, clock_fault, heard
-from .frame import frame_of
+from ..unheard import unheard_if_known
+from .frame import Frame, frame_of
 from .hardware import by_class, held_units
 from .live import live
 from .now import open_nodes
@@ -69,9 +70,16 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "page": page,
         "reporting": sum(1 for node, _ in opened if heard(node, frame.now) == "reporting"),
         "total": len(opened),
+        "unheard": strangers(frame),
         "place": "nodes",
     }
     return render(request, "pages/nodes.html", context)
+
+
+def strangers(frame: Frame) -> list[str]:
+    """Pools that hosts report for and that there are not. A pool that is there and has no passes is told elsewhere."""
+    known = {pool.name for pool in frame.pools}
+    return [name for name in unheard_if_known(frame.now) or () if name not in known]
 
 
 def row_of(node: Node, now: datetime, held: Mapping[str, int]) -> NodeRow:
