@@ -61,6 +61,10 @@ def test_the_first_sentence_does_not_say_0_of_what_is_unknown(get):
             "1 request in flight on 2 ready replicas without a measured capacity",
         ),
         (
+            {"demand_low": 2, "held_requests": 2, "ready": 1, "capacity_ready": 1},
+            "0 requests in flight on 1 ready replica that was measured to serve 1; 2 are held at the gateway",
+        ),
+        (
             {"demand_low": 7, "ready": 3, "capacity_ready": 24, "demand_high": None},
             "at least 7 requests in flight on 3 ready replicas that were measured to serve 24",
         ),
