@@ -229,6 +229,6 @@ def test_what_a_pass_would_withhold_is_told_without_a_pass(capsys, time_machine)
     fleet = Fleet(units=40, min_replicas=30)
     time_machine.move_to(fleet.fake.now(), tick=False)
     with mock.patch("capacity.management.commands.reconcile.deps", return_value=fleet.deps):
-        call_command("reconcile", "--advise")
+        call_command("reconcile", "--once", "--advise")
     assert "The brake withholds" in capsys.readouterr().out
     assert brake(fleet).withheld == []

@@ -22,6 +22,9 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--pool", help="Only this pool.")
+        parser.add_argument(
+            "--once", action="store_true", help="One pass and no more, as without it: scripts say what they mean."
+        )
         parser.add_argument("--advise", action="store_true", help="Decide and print; take no lease, record nothing, do nothing.")
         parser.add_argument("--json", action="store_true", help="The plan as llmgw.plan/1, one line a pool.")
 
