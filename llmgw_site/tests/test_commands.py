@@ -67,6 +67,7 @@ def test_a_database_without_tables_is_one_sentence(tmp_path):
     ("arguments", "sentence"),
     [
         (["brake", "--nonsense"], "Unrecognized arguments: --nonsense."),
+        (["up", "--nonsense"], "Unrecognized arguments: --nonsense."),
         (["model_mode", "chat"], "The following arguments are required: mode."),
         (["plan", "--nonsense"], "Unrecognized arguments: --nonsense."),
         (["plan", "-"], "$: stdin is empty."),

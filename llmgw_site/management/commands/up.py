@@ -4,12 +4,13 @@ import os
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from llmgw_site.supervisor.options import add_arguments
+from quotas.command import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Start Redis, web, worker, beat and this host's node worker under one supervisor; Ctrl-C ends all of them."
     requires_system_checks = []
 
