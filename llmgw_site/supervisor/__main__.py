@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import sys
 
 from environs import EnvError
 
+from capacity.command_line import OneLineParser
+
 from .options import add_arguments
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="manage.py up", description="Start everything, and end it on Ctrl-C.")
+    parser = OneLineParser(prog="manage.py up", description="Start everything, and end it on Ctrl-C.")
     add_arguments(parser)
     options = parser.parse_args()
     # state holds passwords and keys: its files are the owner's alone, whoever writes them

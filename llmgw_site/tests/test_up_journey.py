@@ -163,7 +163,7 @@ def test_a_port_that_is_none_is_refused(tmp_path, port):
         cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert f"{port} is no port" in done.stderr
+    assert done.stderr == f"Argument --port: {port} is no port: write a whole number from 1 to 65535.\n"
 
 
 def test_a_python_that_does_not_suit_is_one_sentence(tmp_path):
