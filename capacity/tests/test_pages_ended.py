@@ -48,8 +48,10 @@ def test_an_ending_is_told_by_its_code_and_its_last_words(code, words, was_ready
 
 def test_the_models_page_lists_what_ended_by_itself_in_the_last_hour(get):
     fleet = make_fleet(loads=(1, 2, 3, 4))
-    killed, asked, old, _ = fleet.replicas
+    killed, asked, old, forgotten = fleet.replicas
     end(killed)
+    forgotten.is_registered = True
+    end(forgotten, message="Forgotten: tried")
     end(asked, message="")
     end(old, ago=timedelta(hours=2))
     page = get("model", fleet.model.name)

@@ -11,8 +11,8 @@ MOST_SHOWN = 10
 
 
 def ended_by_themselves(model: LanguageModel, now: datetime) -> list[Replica]:
-    """The newest first. One that was asked to end has no message."""
-    gone = Replica.objects.filter(model=model, gone_at__gte=now - SHOWN_FOR).exclude(message="")
+    """The newest first. One that was asked to end has no message; one that was only watched did not end, but was forgotten."""
+    gone = Replica.objects.filter(model=model, gone_at__gte=now - SHOWN_FOR, is_registered=False).exclude(message="")
     return list(gone.order_by("-gone_at", "-id")[:MOST_SHOWN])
 
 
