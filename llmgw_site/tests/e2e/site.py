@@ -111,6 +111,14 @@ class LiveSite:
             process.wait()
             raise
 
+    def forget_views(self) -> None:
+        """Each process of a worker reads quotas and measurements anew: they are up to half a minute old else."""
+        self.kill("worker", signal.SIGTERM)
+        with closing(redis.Redis.from_url(self.redis_url)) as client:
+            for key in client.scan_iter("llmgw:last-good:*"):
+                client.delete(key)
+        self.start("worker")
+
     def pid(self, name: str) -> int:
         return self._processes[name].pid
 
@@ -194,10 +202,10 @@ class LiveSite:
         decisions = {model: self.why(model) for model in ("chat", *rows.ASIDE)}
         return f"{self.running()} {self.ask('SELECT name, state FROM capacity_replica WHERE gone_at IS NULL')} {decisions}"
 
-    def why(self, model: str) -> list[tuple[Any, ...]]:
+    def why(self, model: str, most: int = 3) -> list[tuple[Any, ...]]:
         """The last decisions on a model: outcome, reason, sentence."""
         sql = "SELECT d.outcome, d.reason, d.why FROM capacity_decision d JOIN capacity_languagemodel m ON m.id = d.model_id"
-        return self.ask(f"{sql} WHERE m.name = ? ORDER BY d.id DESC LIMIT 3", model)
+        return self.ask(f"{sql} WHERE m.name = ? ORDER BY d.id DESC LIMIT ?", model, most)
 
     def engines(self, model: str = "chat") -> dict[str, int]:
         """Replica → pid of each engine that lives, as the node worker's records have it."""

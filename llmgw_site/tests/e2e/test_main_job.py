@@ -15,7 +15,7 @@ def test_load_past_what_was_measured_adds_a_replica_and_its_end_takes_one_back(s
         both = site.wait_for(2)
         assert first in both
         assert until(lambda: site.endpoints()["chat"] == set(both))
-        assert ("add", "over_capacity") in {reason[:2] for reason in site.why("chat")}
+        assert ("add", "over_capacity") in {reason[:2] for reason in site.why("chat", 8)}
     (left,) = site.wait_for(1)
     assert left in both
     assert site.one("SELECT count(*) FROM capacity_action WHERE op = 'drain' AND replica_name IN (?, ?)", *both) == 1

@@ -28,6 +28,7 @@ def optimistic(site: LiveSite) -> Iterator[LiveSite]:
         WINDOW,
     )
     site.ask(f"UPDATE capacity_measurement SET max_concurrency = ? WHERE {measured}", TOO_MANY)
+    site.forget_views()
     try:
         yield site
     finally:
@@ -37,23 +38,17 @@ def optimistic(site: LiveSite) -> Iterator[LiveSite]:
             f"probation = '{{}}' WHERE id = {CHAT}"
         )
         site.ask("DELETE FROM capacity_slo WHERE name = 'tokens'")
+        site.forget_views()
 
 
 def watch_of(site: LiveSite) -> dict:
     return json.loads(site.one(f"SELECT probation FROM capacity_languagemodel WHERE id = {CHAT}"))
 
 
-def capacity_of(site: LiveSite) -> int | None:
-    """As the newest decision counts it: the view of measurements may be half a minute older than the row."""
-    sql = f"SELECT numbers FROM capacity_decision WHERE model_id = {CHAT} ORDER BY id DESC LIMIT 1"
-    return json.loads(site.one(sql))["capacity_ready"]
-
-
 def test_a_model_that_misses_its_slo_after_a_removal_gets_the_replica_back_and_removals_rest(optimistic: LiveSite) -> None:
     site = optimistic
     site.bounds("chat", 2, 4)
     first, second = site.wait_for(2)
-    until(lambda: capacity_of(site) == 2 * TOO_MANY, site.story)
     with site.requests(first, CAPACITY), site.requests(second, CAPACITY):
         site.bounds("chat", 1, 4)
         until(lambda: watch_of(site).get("replica") in {first, second}, site.story)  # not that of an earlier removal
