@@ -32,10 +32,6 @@ class TimeRange:
     now: datetime
 
     @property
-    def follows_now(self) -> bool:
-        return self.until == "now"
-
-    @property
     def is_raw(self) -> bool:
         """Samples of each pass are kept for a day; longer ranges read the five-minute rollups."""
         return self.start >= self.now - RAW_SPAN - timedelta(minutes=5) and self.end - self.start <= RAW_SPAN

@@ -195,7 +195,9 @@ class Retire(OnModel):
         examples=[bodies.RETIRE_EXAMPLE],
     )
     def post(self, request: Any, name: str) -> Response:
-        """Switch a model off (minimum and maximum 0), and say who used it. What runs is drained by the passes."""
+        """Switch a model off (minimum and maximum 0, scale to zero), and say who used it.
+
+        The passes drain what runs, the last one once nobody has asked for it for `idle_seconds`."""
         model = self.model(request, name)
         require(request.user.may_operate, OPERATORS)
         asked, use = read(bodies.Retire, request), use_of(model, self.now())

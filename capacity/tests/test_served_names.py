@@ -71,6 +71,7 @@ def test_a_model_that_moves_into_a_pool_meets_its_names(chat):
 
 def test_another_pool_may_serve_under_the_same_alias(chat):
     services.save(LanguageModel(name="other", pool=make_pool("q"), served_names=["chat-lora"]), actor=None)
+    assert LanguageModel.objects.get(name="other").served_names == ["chat-lora"]
 
 
 def test_an_alias_that_becomes_the_name_and_one_that_stands_twice_are_left_out(chat):
