@@ -14,7 +14,7 @@ from ..domain.scorecard import Side, Worst
 from ..domain.types import Action, Decision, Plan
 from ..models import LanguageModel, Measurement, Profile
 from ..reconcile import advise, pools
-from ..services.modes import doubts, in_use, is_located, kind_of
+from ..services.modes import doubts, in_use, is_located
 from ..snapshot import Built
 from ..wiring import deps
 from .scorecards import Card, card_of
@@ -133,7 +133,7 @@ def _evidence(profile: Profile, measurement: Measurement | None) -> dict[str, An
     return {
         "profile": profile.name,
         "status": measurement.status if measurement else None,
-        "kind": (kind_of(measurement) or None) if measurement else None,
+        "kind": (measurement.kind or None) if measurement else None,
         "max_concurrency": measurement.max_concurrency if measurement else None,
         "is_located": is_located(measurement),
     }

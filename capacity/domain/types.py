@@ -144,6 +144,10 @@ class Replica:
     in_flight: int | None = None
     sampled_at: datetime | None = None
     removable: bool = True
+    under_test: bool = False
+    """A sweep loads it: it holds its hardware, and neither serves nor counts as load until it is given back."""
+    outdated: bool = False
+    """It runs what its profile was before: replaced, then drained, like one on a cordoned node."""
     drained_for: str | None = None
     drain_reason: str | None = None
 

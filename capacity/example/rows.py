@@ -127,6 +127,7 @@ def _write_way(way: Way, resource: str, model: LanguageModel, slo: Slo, actor: U
         tokens_per_second=way.tokens_per_second.quantize(Decimal("0.000001")),
         status=Measurement.Status.CURRENT,
         slo=slo,
+        kind=way.evidence.get("kind", ""),
         evidence=dict(way.evidence),
         note=way.note,
     )

@@ -1,5 +1,6 @@
 """What runs, what it was measured to serve, and what was decided about it."""
 
+from .bench import BenchRun, Price
 from .catalog import LanguageModel, Measurement, Node, Profile, Slo
 from .fleet import Backoff, Brake, Lease, Replica
 from .pool_settings import PoolSettings
@@ -8,6 +9,7 @@ from .record import Action, Decision, Pass, Rollup, Sample
 __all__ = [
     "Action",
     "Backoff",
+    "BenchRun",
     "Brake",
     "Decision",
     "LanguageModel",
@@ -16,6 +18,7 @@ __all__ = [
     "Node",
     "Pass",
     "PoolSettings",
+    "Price",
     "Profile",
     "Replica",
     "Rollup",

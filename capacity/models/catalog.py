@@ -162,6 +162,12 @@ class LanguageModel(models.Model):
     )
     served_names = models.JSONField(default=list, blank=True, help_text="Other names (adapters, aliases) that requests may use.")
     slo = models.ForeignKey(Slo, on_delete=models.SET_NULL, null=True, blank=True, verbose_name="SLO")
+    input_tokens = models.PositiveBigIntegerField(
+        null=True, blank=True, validators=POSITIVE, help_text="Of a usual request. Measurements are made for it. Empty: not said."
+    )
+    output_tokens = models.PositiveBigIntegerField(
+        null=True, blank=True, validators=POSITIVE, help_text="Of a usual answer. Measurements are made for it. Empty: not said."
+    )
     woken_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_change_at = models.DateTimeField(null=True, blank=True, editable=False)
     short_since = models.DateTimeField(null=True, blank=True, editable=False)
@@ -229,9 +235,16 @@ class Profile(models.Model):
     selector = models.JSONField(
         default=dict, blank=True, validators=[validate_text_map], help_text="Labels that a node must carry."
     )
+    engine = models.CharField(max_length=100, blank=True, help_text="What the template starts, such as vllm.")
+    engine_version = models.CharField(
+        max_length=100, blank=True, help_text="Write the new one after an upgrade: measurements of the old one become outdated."
+    )
     template = models.CharField("runtime template", max_length=100, blank=True, help_text="A name in the host's template file.")
     parameters = models.JSONField(
         default=dict, blank=True, validators=[validate_parameters], help_text="Values that the template declares."
+    )
+    replacing_paused = models.BooleanField(
+        default=False, help_text="On: replicas that run what this profile was before stay until it is off again."
     )
     history = HistoricalRecords()
     objects = OfModelQuerySet.as_manager()
@@ -265,6 +278,17 @@ class Measurement(models.Model):
         STALE = "stale", "outdated"
         ASSUMED = "assumed"
 
+    class Kind(models.TextChoices):
+        LOCATED = "located", "located: the next level missed the SLO"
+        AT_LEAST = "at_least", "at least: nothing above was measured"
+        NEVER_MET = "never_met", "never met the SLO"
+        NOT_BINDING = "not_binding", "not binding: no latency was measured"
+
+    class Cause(models.TextChoices):
+        FINGERPRINT = "fingerprint", "the profile has changed"
+        SELF_CHECK = "self_check", "live latencies contradict it"
+        PERSON = "person", "somebody said so"
+
     profile = models.ForeignKey(Profile, on_delete=models.CASCADE, related_name="measurements")
     max_concurrency = models.PositiveBigIntegerField(
         validators=WHOLE, help_text="Requests in flight within the SLO; 0: met it at no load."
@@ -274,10 +298,22 @@ class Measurement(models.Model):
     )
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.ASSUMED)
     slo = models.ForeignKey(Slo, on_delete=models.SET_NULL, null=True, blank=True, verbose_name="SLO")
+    kind = models.CharField(max_length=12, choices=Kind.choices, blank=True, help_text="What the sweep says; empty: no sweep.")
+    fingerprint = models.CharField(
+        max_length=64, blank=True, editable=False, help_text="What it was measured of; empty: unknown."
+    )
+    digest = models.CharField(
+        max_length=64, blank=True, editable=False, db_index=True, help_text="Of its sweep: the same one twice is one measurement."
+    )
+    stale_cause = models.CharField(max_length=12, choices=Cause.choices, blank=True, editable=False)
+    stale_why = models.TextField(blank=True, editable=False, help_text="Why it is outdated, with the figures.")
+    self_check = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="Live latencies beside it, and request shape."
+    )
     measured_at = models.DateTimeField(default=timezone.now)
     evidence = models.JSONField(default=dict, blank=True, help_text="Engine, version, tool and all stages of the sweep.")
     note = models.TextField(blank=True)
-    history = HistoricalRecords()
+    history = HistoricalRecords(excluded_fields=["self_check"])
     objects = MeasurementQuerySet.as_manager()
 
     class Meta:

@@ -85,6 +85,7 @@ class Replica(models.Model):
     since = models.DateTimeField(default=timezone.now)
     url = models.CharField(max_length=500, blank=True)
     devices = models.JSONField(default=list, blank=True)
+    fingerprint = models.CharField(max_length=64, blank=True, help_text="Of what it was started with; empty: unknown.")
     generation = models.PositiveBigIntegerField(default=0)
     removable = models.BooleanField(default=True)
     is_registered = models.BooleanField(default=False, help_text="It was running already and is only watched.")
@@ -100,7 +101,7 @@ class Replica(models.Model):
     history = HistoryOfRegistered(
         excluded_fields=[
             *("since", "generation", "drained_for", "drain_reason", "created_at", "ready_at", "seen_at"),
-            *("intent", "intent_at", "message"),
+            *("intent", "intent_at", "message", "fingerprint"),
         ]
     )
     objects = OfModelQuerySet.as_manager()

@@ -81,10 +81,6 @@ def in_use(model: LanguageModel) -> Sequence[tuple[Profile, Measurement | None]]
 
 def is_located(measurement: Measurement | None) -> bool:
     """Current, and its sweep went on until the SLO failed. Evidence that does not say so counts as not located."""
-    return measurement is not None and measurement.status == Measurement.Status.CURRENT and kind_of(measurement) == "located"
-
-
-def kind_of(measurement: Measurement) -> str:
-    """`located`, `at_least`, `never_met`; empty where the evidence does not say."""
-    evidence = measurement.evidence
-    return str(evidence.get("kind") or "") if isinstance(evidence, dict) else ""
+    if measurement is None:
+        return False
+    return (measurement.status, measurement.kind) == (Measurement.Status.CURRENT, Measurement.Kind.LOCATED)

@@ -22,7 +22,7 @@ from quotas.models import User
 
 pytestmark = pytest.mark.django_db
 
-LOCATED = {"kind": "located", "stages": [{"concurrency": 10}]}
+STAGES = {"stages": [{"concurrency": 10}]}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def known_well(model):
     rolled = {**roll([sample]), "samples": 20}
     now = bucket_of(timezone.now())
     Rollup.objects.bulk_create(Rollup(model=model, at=now - timedelta(minutes=5 * n), **rolled) for n in range(1, 7 * 288 + 1))
-    make_measurement(make_profile(model), evidence=LOCATED)
+    make_measurement(make_profile(model), evidence=STAGES, kind="located")
 
 
 # --- when a reason is asked for -----------------------------------------------------------------------------------
@@ -97,25 +97,24 @@ def test_what_the_product_itself_sets_up_needs_no_reason():
 
 
 @pytest.mark.parametrize(
-    ("status", "evidence", "located"),
+    ("status", "kind", "located"),
     [
-        ("current", LOCATED, True),
-        ("current", {**LOCATED, "kind": "at_least"}, False),
-        ("current", {"stages": LOCATED["stages"]}, False),
-        ("stale", LOCATED, False),
-        ("assumed", LOCATED, False),
-        ("current", ["located"], False),
+        ("current", "located", True),
+        ("current", "at_least", False),
+        ("current", "", False),
+        ("stale", "located", False),
+        ("assumed", "located", False),
     ],
 )
-def test_only_a_current_measurement_whose_limit_was_located_counts(status, evidence, located):
+def test_only_a_current_measurement_whose_limit_was_located_counts(status, kind, located):
     model = make_model(mode="advise")
-    make_measurement(make_profile(model), status=status, evidence=evidence)
+    make_measurement(make_profile(model), status=status, kind=kind, evidence=STAGES)
     assert any("located" in doubt for doubt in doubts(model, timezone.now())) is not located
 
 
 def test_the_measurement_of_a_retired_profile_does_not_count():
     model = make_model(mode="advise")
-    make_measurement(make_profile(model, state="retire"), evidence=LOCATED)
+    make_measurement(make_profile(model, state="retire"), evidence=STAGES, kind="located")
     assert any("located" in doubt for doubt in doubts(model, timezone.now()))
 
 

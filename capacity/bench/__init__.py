@@ -1,0 +1,1 @@
+"""Sweeps: those that llmgw runs itself, and those that other tools ran."""
