@@ -15,6 +15,7 @@ from . import rows as row_module
 from .domain.probation import Histograms, Watch
 from .domain.snapshot import bounds_fault, snapshot_document
 from .domain.types import Measurement, Model, Node, Profile, Replica, Snapshot
+from .fingerprints import Prints
 from .last_good_views import Measurements, Policies
 from .models import Lease
 from .observation.claims import Waits, only_advised, waits_of
@@ -246,14 +247,15 @@ def domain_nodes(rows: Rows, observed: Observed) -> tuple[Node, ...]:
 
 
 def domain_replicas(rows: Rows, observed: Observed, loads: Mapping[str, Sample]) -> tuple[Replica, ...]:
+    prints = Prints(rows.profiles)
     return tuple(
-        replica(present, rows.replicas.get(present.name), loads.get(present.name))
+        replica(present, rows.replicas.get(present.name), loads.get(present.name), prints)
         for present in observed.present
         if (present.model, present.profile) in rows.profiles
     )
 
 
-def replica(present: Present, row: ReplicaRow | None, sample: Sample | None) -> Replica:
+def replica(present: Present, row: ReplicaRow | None, sample: Sample | None, prints: Prints) -> Replica:
     """A silent host's replicas keep their state and have no known load. One that is being cancelled has none."""
     in_flight = None if sample is None or present.is_silent else sample.in_flight
     if present.intent == "cancel":
@@ -268,6 +270,7 @@ def replica(present: Present, row: ReplicaRow | None, sample: Sample | None) -> 
         in_flight=in_flight,
         sampled_at=sample.sampled_at if sample and present.intent != "cancel" else None,
         removable=may_go(present, row),
+        outdated=row is not None and prints.is_outdated(row),
         drained_for=(row.drained_for or None) if row else None,
         drain_reason=(row.drain_reason or None) if row else None,
     )

@@ -118,7 +118,7 @@ def need_of(tally: Tally, order: Sequence[Rating], promised: bool, settings: Set
 
 
 def replacement(tally: Tally, order: Sequence[Rating], settings: Settings, at: datetime) -> Need:
-    """One replica elsewhere for one that is to leave its node."""
+    """One replica for one that is to leave its node, or that is outdated."""
     return _need(tally, order, settings, at, reason="evacuate", evacuate=True)
 
 
@@ -158,10 +158,10 @@ def _is_asked_for(tally: Tally, settings: Settings, at: datetime) -> bool:
 
 
 def _to_take_back(tally: Tally, at: datetime) -> dict[str, list[Replica]]:
-    """Draining replicas by profile that were neither given back for another model nor ended as stuck; least loaded first
-    (unknown last), then the latest to drain, then name."""
+    """Draining replicas by profile that were neither given back for another model nor ended as stuck and are not outdated;
+    least loaded first (unknown last), then the latest to drain, then name."""
     own = (None, tally.model.name)
-    free = [r for r in tally.draining if r.drained_for in own and r.drain_reason != "start_timeout"]
+    free = [r for r in tally.draining if r.drained_for in own and r.drain_reason != "start_timeout" and not r.outdated]
 
     def turn(replica: Replica) -> tuple[bool, int, timedelta, str]:
         load = tally.loads[replica.name]

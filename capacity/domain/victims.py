@@ -18,7 +18,7 @@ class Victims:
     tally: Tally
     candidates: tuple[Replica, ...]
     leaving: tuple[Replica, ...]
-    """Ready replicas that may go and stand on a cordoned node or on a retired profile, first to go first."""
+    """Ready replicas that may go and stand on a cordoned node or on a retired profile, or are outdated; first to go first."""
     fraction: Fraction
     at: datetime
 
@@ -30,8 +30,9 @@ class Victims:
 def victims(tally: Tally, cordoned: Set[str], fraction: Fraction, at: datetime) -> Victims:
     """Find who may go. `cordoned`: nodes that take no new replicas. `fraction` is the model's own or the setting's."""
     own = tally.model.scale_down_fraction
-    chooser = _Chooser(tally=tally, cordoned=cordoned, at=at)
-    leaving = [replica for replica in tally.ready if replica.removable and chooser.leaves(replica)] if chooser.any_leaves else []
+    any_leaves = bool(cordoned) or _any_replaced(tally)
+    chooser = _Chooser(tally=tally, cordoned=cordoned, at=at, any_leaves=any_leaves)
+    leaving = [replica for replica in tally.ready if replica.removable and chooser.leaves(replica)] if any_leaves else []
     return Victims(
         tally=tally,
         candidates=tuple(chooser.candidates()),
@@ -41,18 +42,21 @@ def victims(tally: Tally, cordoned: Set[str], fraction: Fraction, at: datetime) 
     )
 
 
+def _any_replaced(tally: Tally) -> bool:
+    if any(rating.profile.state == "retire" for rating in tally.ratings.values()):
+        return True
+    return any(replica.outdated for group in (tally.ready, tally.starting, tally.unready) for replica in group)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chooser:
     tally: Tally
     cordoned: Set[str]
     at: datetime
-
-    @property
-    def any_leaves(self) -> bool:
-        return bool(self.cordoned) or any(rating.profile.state == "retire" for rating in self.tally.ratings.values())
+    any_leaves: bool
 
     def leaves(self, replica: Replica) -> bool:
-        if self.tally.ratings[replica.profile].profile.state == "retire":
+        if replica.outdated or self.tally.ratings[replica.profile].profile.state == "retire":
             return True
         return not self.cordoned.isdisjoint(replica.nodes)
 
@@ -87,8 +91,8 @@ class _Chooser:
         return timedelta.max if replica.since is None else max(self.at - replica.since, timedelta())
 
     def turn(self, replica: Replica) -> tuple[bool, int, bool, Fraction, int, timedelta, str]:
-        """Cordoned first, lowest profile priority, those that count 0 for removing, fewest tokens per unit, least loaded,
-        youngest, name."""
+        """Cordoned and outdated first, lowest profile priority, those that count 0 for removing, fewest tokens per unit,
+        least loaded, youngest, name."""
         rating = self.tally.rating(replica)
         return (
             not self.leaves(replica),

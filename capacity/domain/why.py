@@ -87,11 +87,11 @@ def _reclaim_fill(story: Story) -> str:
 
 def _evacuate_add(story: Story) -> str:
     gone = "it is drained when that one is ready"
-    return f"{_who(story)} must leave its place and the rest cannot do without it{_added(story)}; {gone}."
+    return f"{_leaver(story)} and the rest cannot do without it{_added(story)}; {gone}."
 
 
 def _evacuate_remove(story: Story) -> str:
-    return f"{_who(story)} must leave its place and the rest carries the {_high(story)} of now, so it goes."
+    return f"{_leaver(story)} and the rest carries the {_high(story)} of now, so it goes."
 
 
 def _need_unmet(story: Story) -> str:
@@ -105,7 +105,12 @@ def _need_unmet(story: Story) -> str:
 
 
 def _must_leave(story: Story) -> str:
-    return f"{_who(story)} must leave its place and the rest cannot do without it."
+    return f"{_leaver(story)} and the rest cannot do without it."
+
+
+def _leaver(story: Story) -> str:
+    is_outdated = story.victim is not None and story.victim.outdated
+    return f"{_who(story)} {'runs what its profile was before' if is_outdated else 'must leave its place'}"
 
 
 def _high(story: Story) -> str:

@@ -18,6 +18,7 @@ from ..domain.backoff import Failure
 from ..domain.types import Action as PlannedAction
 from ..domain.types import Decision as PlannedDecision
 from ..domain.types import Plan
+from ..fingerprints import run_print
 from ..models import Action, Decision, Lease, Pass, Replica
 from ..replica_names import new_name
 from ..rows import DecisionRow, ModelRow
@@ -229,6 +230,7 @@ def new_replica(turn: Turn, built: Built, planned: PlannedAction, name: str) -> 
         since=turn.now,
         created_at=turn.now,
         generation=turn.generation,
+        fingerprint=run_print(profile, profile.model),
         intent="start",
         intent_at=turn.now,
     )

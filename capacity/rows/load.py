@@ -180,6 +180,9 @@ PROFILE_FIELDS = (
     "state",
     "start_timeout_seconds",
     "template",
+    "engine",
+    "engine_version",
+    "replacing_paused",
     "selector",
     "parameters",
 )

@@ -9,7 +9,19 @@ from .texts import Json, columns, instant
 from .types import ProfileRow, ReplicaRow
 
 AS_TEXT = ("nodes", "devices", "since", "intent_at", "ready_at", "seen_at")
-PLAIN = ("id", "name", "profile_id", "state", "url", "removable", "is_registered", "drained_for", "drain_reason", "intent")
+PLAIN = (
+    "id",
+    "name",
+    "profile_id",
+    "state",
+    "url",
+    "removable",
+    "is_registered",
+    "drained_for",
+    "drain_reason",
+    "intent",
+    "fingerprint",
+)
 FIELDS = (*PLAIN, *AS_TEXT)
 
 
@@ -20,7 +32,7 @@ def load_replicas(pool_id: int, profiles: Mapping[tuple[str, str], ProfileRow]) 
     present = columns(Replica.objects.filter(pool_id=pool_id, gone_at__isnull=True).order_by(), FIELDS, AS_TEXT)
     replicas = {}
     for row in present.iterator(5000):
-        id_, name, profile_id, state, url, removable, is_registered, drained_for, drain_reason, intent, *written = row
+        id_, name, profile_id, state, url, removable, is_registered, drained_for, drain_reason, intent, print_, *written = row
         nodes, devices, since, intent_at, ready_at, seen_at = written
         if profile_id not in owners:
             continue
@@ -40,6 +52,7 @@ def load_replicas(pool_id: int, profiles: Mapping[tuple[str, str], ProfileRow]) 
             drained_for=drained_for,
             drain_reason=drain_reason,
             intent=intent,
+            fingerprint=print_,
             intent_at=instant(intent_at) if intent_at else None,
             ready_at=instant(ready_at) if ready_at else None,
             seen_at=instant(seen_at) if seen_at else None,

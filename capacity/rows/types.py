@@ -77,6 +77,9 @@ class ProfileRow:
     selector: Mapping[str, str]
     template: str
     parameters: Mapping[str, str]
+    engine: str = ""
+    engine_version: str = ""
+    replacing_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,8 @@ class ReplicaRow:
     intent_at: datetime | None
     ready_at: datetime | None
     seen_at: datetime | None
+    fingerprint: str = ""
+    """Of what it was started with; empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

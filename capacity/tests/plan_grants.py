@@ -145,6 +145,7 @@ def undrainable(state: Progress, profile: ProfileFacts, now: Ledger) -> list[Doc
         and r["name"] not in state.undrained
         and r.get("drained_for") is None
         and r.get("drain_reason") != "start_timeout"
+        and not r.get("outdated")
         and all(n in now.nodes and now.usable(n) for n in r["nodes"])
     ]  # fmt: skip
     return sorted(found, key=lambda r: undrain_key(model, r))

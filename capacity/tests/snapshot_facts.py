@@ -129,8 +129,12 @@ class ModelFacts:
         return None if apart > timedelta(seconds=int(self.settings["stale_after_seconds"])) else sample(replica.get("in_flight"))
 
     def evacuated(self, replica: Mapping[str, Any]) -> bool:
-        """On a cordoned node, or of a profile that retires."""
-        return bool(self.cordoned_nodes & set(replica["nodes"])) or self.profile_of(replica).state == "retire"
+        """On a cordoned node, of a profile that retires, or outdated."""
+        return (
+            replica.get("outdated", False)
+            or bool(self.cordoned_nodes & set(replica["nodes"]))
+            or self.profile_of(replica).state == "retire"
+        )
 
     def capacity_for_adding(self, replica: Mapping[str, Any]) -> int:
         measured = self.profile_of(replica).concurrency

@@ -141,6 +141,7 @@ def replica_rows(
     loads = {0, 1, concurrency // 2, max(0, concurrency * 7 // 10 - 1), concurrency, concurrency + 1}
     row["in_flight"] = draw(st.sampled_from(sorted(loads) * 8 + [None, draw(st.sampled_from(NONSENSE))]))
     keys: Document = {"removable": often(..., False, weight=8), "sampled_at": often(..., *stale_edges(), weight=40)}
+    keys["outdated"] = often(..., True, weight=8)
     if state == "draining":
         others = [m for m in models if m != profile["model"]]
         keys["drained_for"] = often(..., *others, weight=8)

@@ -63,7 +63,7 @@ BeforeDelete = Callable[[Any, User | None, str], None]
 
 _rules: dict[type[models.Model], list[Rule]] = defaultdict(list)
 _delete_rules: dict[type[models.Model], list[DeleteRule]] = defaultdict(list)
-_after: dict[type[models.Model], After] = {}
+_after: dict[type[models.Model], list[After]] = defaultdict(list)
 _before_delete: dict[type[models.Model], BeforeDelete] = {}
 
 
@@ -88,7 +88,13 @@ def delete_rule_for(*kinds: type[models.Model]) -> Callable[[DeleteRule], Delete
 
 
 def after_save_of(kind: type[models.Model]) -> Callable[[After], After]:
-    return lambda function: _after.setdefault(kind, function)
+    """In the order in which they are added."""
+
+    def add(function: After) -> After:
+        _after[kind].append(function)
+        return function
+
+    return add
 
 
 def before_delete_of(kind: type[models.Model]) -> Callable[[BeforeDelete], BeforeDelete]:
@@ -202,8 +208,9 @@ def save(row: Any, *, actor: User | None, reason: str = "") -> list[str]:
         sign(row, actor, reason)
         stored = stored_row(row)
         warnings = check(row)
-        if write(row, actor=actor, reason=reason) and type(row) in _after:
-            _after[type(row)](row, stored, actor, reason)
+        if write(row, actor=actor, reason=reason):
+            for follow in _after[type(row)]:
+                follow(row, stored, actor, reason)
     return warnings
 
 

@@ -25,8 +25,8 @@ REASONS: Final = table(
         reason(
             "evacuate",
             "add remove",
-            "Leaving a node",
-            "A replica on a cordoned node or a retired profile is replaced, then drained.",
+            "Being replaced",
+            "A replica on a cordoned node or a retired profile, or one that is outdated, is replaced, then drained.",
         ),
         reason("above_max", "remove", "Above its maximum", "More replicas are held than the maximum allows."),
         reason(

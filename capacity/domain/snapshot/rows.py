@@ -108,6 +108,7 @@ REPLICAS: Final[Keys] = {
     "in_flight": read_sample,
     "sampled_at": _time,
     "removable": read_flag,
+    "outdated": read_flag,
     "drained_for": or_null(read_name),
     "drain_reason": or_null(one_of(tuple(REASONS))),
 }
