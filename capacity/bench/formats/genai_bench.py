@@ -1,0 +1,78 @@
+"""genai-bench (SGLang project): one file per scenario and concurrency, times in seconds, throughput of all streams apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from capacity.bench.formats import values
+from capacity.bench.formats.contract import Opened, Unreadable
+from capacity.domain.measurement.types import Contents, Setting, Stage
+
+NAME: Final = "genai-bench"
+
+_LENGTHS: Final = re.compile(r"\s*([NDU])\(([\d.]+),([\d.]+)\)(?:/\(([\d.]+),([\d.]+)\))?")
+
+
+def recognises(opened: Opened) -> bool:
+    first = opened.documents[0] if opened.documents else None
+    return isinstance(values.at(first, "aggregated_metrics"), Mapping) or _is_experiment(first)
+
+
+def read(opened: Opened) -> Contents:
+    if _is_experiment(opened.documents[0]):
+        raise Unreadable(f"it describes an experiment of {NAME} and holds no results. Import the files of its runs.")
+    return values.contents([_row(opened.where, opened.documents[0]["aggregated_metrics"])])
+
+
+def _is_experiment(document: Any) -> bool:
+    return isinstance(document, Mapping) and "traffic_scenario" in document and "server_engine" in document
+
+
+def _row(where: str, found: Mapping[str, Any]) -> values.Row:
+    requests, errors = values.count(found.get("num_completed_requests")), values.count(found.get("num_error_requests"))
+    if nothing := values.unfinished(where, requests, errors):
+        return nothing
+    rate = values.ratio(values.positive(found.get("requests_per_minute")), 60)
+    latencies = {name: values.statistics(values.at(found, "stats", name), 1e3) for name in ("ttft", "tpot", "e2e_latency")}
+    stage = Stage(
+        where=where,
+        asked=values.level(found.get("num_concurrency")),
+        mean_in_flight=values.product(rate, latencies["e2e_latency"].get("mean"), 1e-3),
+        requests=requests,
+        errors=errors,
+        seconds=values.positive(found.get("run_duration")) or values.ratio(requests, rate),
+        tokens_per_second=values.positive(found.get("mean_output_throughput_tokens_per_s")),
+        ttft_ms=latencies["ttft"],
+        tpot_ms=latencies["tpot"],
+        e2e_ms=latencies["e2e_latency"],
+        flags=values.flags(errors),
+    )
+    return _setting(found), stage
+
+
+def _setting(found: Mapping[str, Any]) -> Setting:
+    scenario = values.text(found.get("scenario"))
+    asked = _asked_lengths(scenario or "")
+    measured = tuple(values.rounded(values.at(found, "stats", f"num_{side}_tokens", "mean")) for side in ("input", "output"))
+    length = asked or measured
+    return Setting(tool=NAME, input_tokens=length[0], output_tokens=length[1], variant=scenario)
+
+
+def _asked_lengths(scenario: str) -> tuple[int | None, int | None] | None:
+    """`D(100,1000)` are the lengths, `N(480,240)/(300,150)` means and deviations, `U(50,100)/(200,250)` bounds."""
+    match = _LENGTHS.fullmatch(scenario)
+    if match is None:
+        return None
+    kind, *written = match.groups()
+    first, second, third, fourth = (values.number(word) for word in written)
+    if kind == "D":
+        return values.rounded(first), values.rounded(second)
+    if kind == "N":
+        return values.rounded(first), values.rounded(third)
+    return _middle(first, second), _middle(third, fourth)
+
+
+def _middle(low: float | None, high: float | None) -> int | None:
+    return None if low is None or high is None else values.rounded((low + high) / 2)

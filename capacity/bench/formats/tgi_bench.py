@@ -1,0 +1,92 @@
+"""TGI's inference-benchmarker: all runs of a session in one file, times in ms, `token_throughput_secs` of output tokens.
+
+Its `system` names the client's host and is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from capacity.bench.formats import values
+from capacity.bench.formats.contract import Opened
+from capacity.domain.measurement.types import Contents, Setting, Skipped, Stage
+
+NAME: Final = "TGI inference-benchmarker"
+
+_KEPT_UP: Final = 0.95
+_CLOSED: Final = "constantvus"
+
+
+def recognises(opened: Opened) -> bool:
+    return bool(opened.documents) and _is_result(values.at(opened.documents[0], "results", 0))
+
+
+def read(opened: Opened) -> Contents:
+    return values.contents(_rows(opened.where, opened.documents[0]))
+
+
+def _is_result(document: Any) -> bool:
+    return isinstance(document, Mapping) and all(key in document for key in ("executor_type", "token_throughput_secs"))
+
+
+def _rows(where: str, report: Mapping[str, Any]) -> Iterator[values.Row]:
+    for place, result in enumerate(values.entries(report.get("results")), start=1):
+        name = values.text(values.at(result, "id")) or str(place)
+        if not _is_result(result):
+            yield Skipped(where=f"{where}, {name}", why=f"it is no result of {NAME}.")
+        elif name == "warmup":
+            yield Skipped(where=f"{where}, {name}", why="the warm-up is no stage.")
+        else:
+            yield _row(f"{where}, {name}", result, report)
+
+
+def _row(where: str, result: Mapping[str, Any], report: Mapping[str, Any]) -> values.Row:
+    requests, errors = values.count(result.get("successful_requests")), values.count(result.get("failed_requests"))
+    if nothing := values.unfinished(where, requests, errors):
+        return nothing
+    rate, latency = values.positive(result.get("request_rate")), _ms(result, "e2e_latency_ms")
+    closed = str(result.get("executor_type")).replace("_", "").lower() == _CLOSED
+    stage = Stage(
+        where=where,
+        asked=values.level(values.at(result, "config", "max_vus")) if closed else None,
+        mean_in_flight=values.positive(values.product(rate, latency.get("mean"), 1e-3)),
+        requests=requests,
+        errors=errors,
+        seconds=values.positive(values.product(values.amount(result.get("duration_ms")), 1e-3)),
+        tokens_per_second=values.positive(result.get("token_throughput_secs")),
+        ttft_ms=_ms(result, "time_to_first_token_ms"),
+        tpot_ms=_ms(result, "inter_token_latency_ms"),
+        e2e_ms=latency,
+        flags=values.flags(errors, weak=not closed and _fell_behind(result, rate)),
+    )
+    return _setting(result, report, requests), stage
+
+
+def _ms(result: Mapping[str, Any], name: str) -> dict[str, float]:
+    """An object of statistics; in the first generation flat keys, `time_to_first_token_ms_p90`."""
+    flat = {str(key).removeprefix(f"{name}_"): value for key, value in result.items() if str(key).startswith(f"{name}_")}
+    return values.statistics(result.get(name) or flat)
+
+
+def _fell_behind(result: Mapping[str, Any], rate: float | None) -> bool:
+    kept = values.ratio(rate, values.positive(values.at(result, "config", "rate")))
+    return kept is not None and kept < _KEPT_UP
+
+
+def _setting(result: Mapping[str, Any], report: Mapping[str, Any], requests: int | None) -> Setting:
+    config = report.get("config")
+    sent = values.mean_length(result.get("total_tokens_sent"), requests)
+    generated = values.mean_length(result.get("total_tokens"), requests)
+    return Setting(
+        tool=NAME,
+        model=values.text(values.at(config, "model_name")) or values.text(values.at(config, "tokenizer")),
+        input_tokens=values.rounded(values.at(config, "prompt_options", "num_tokens")) or sent,
+        output_tokens=values.rounded(values.at(config, "decode_options", "num_tokens")) or generated,
+        dataset=values.text(values.at(config, "profile")),
+        hints=values.hints(
+            started=values.text(report.get("start_time")),
+            finished=values.text(report.get("end_time")),
+            label=values.text(values.at(config, "run_id")),
+        ),
+    )
