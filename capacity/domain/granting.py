@@ -38,6 +38,17 @@ class Granter:
         self._by_priority(owned)
         self._by_priority([need for need in needs if need.tally.model.scope is None])
 
+    def measure(self, need: Need, rating: Rating) -> bool:
+        """One replica of exactly that profile for a sweep: in the room, the quotas and the maximum that are left."""
+        if self._stopped_outright(need):
+            return False
+        if rating.profile.state != "active":
+            return _pass_over(need, rating, "not_active")
+        if need.at_max:
+            _note_max(need)
+            return False
+        return self._start(need, rating)
+
     def _by_priority(self, needs: Iterable[Need]) -> None:
         """A lower priority starts when the higher has no need left that can be placed."""
         ranked = sorted(needs, key=lambda need: -need.tally.model.priority)
@@ -171,7 +182,7 @@ class Granter:
             profile=rating.name,
             nodes=nodes,
             replica=replica,
-            advice=model.mode == "advise",
+            advice=model.mode == "advise" and need.reason != "measure",  # a person asked for that one by name
         )
         need.actions.append(action)
         self.granted.append(action)

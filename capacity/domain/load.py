@@ -16,6 +16,7 @@ from capacity.domain.types import UNKNOWN, Model, Replica, Settings
 class Tally:
     """One model's replicas by state, and its demand and capacity in requests in flight.
 
+    One under test, and one that goes back after it, are in no list: they are held, and that is all.
     `starting` and `unready` are those that are not stuck; `stuck` are the starting and unready ones that took too long;
     `lapsed` are those of `unready` that are past their grace and live no more.
     `live` is what the minimum sees, `held` what maximum, quotas and room see. `loads`: replica → known load or None.
@@ -76,7 +77,10 @@ def tally(model: Model, ratings: Mapping[str, Rating], replicas: Sequence[Replic
 def _sort_by_state(found: Tally, replicas: Sequence[Replica], settings: Settings, at: datetime) -> None:
     oldest, newest = earlier(at, settings.stale_after_seconds), later(at, settings.stale_after_seconds)
     loads, ready = found.loads, found.ready
+    acts = found.model.mode == "auto"
     for replica in replicas:
+        if replica.under_test or (replica.give_back and not acts and replica.state != "draining"):
+            continue
         sampled_at = replica.sampled_at
         loads[replica.name] = replica.in_flight if sampled_at is None or oldest <= sampled_at <= newest else None
         if replica.state == "ready":

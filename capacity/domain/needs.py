@@ -122,6 +122,13 @@ def replacement(tally: Tally, order: Sequence[Rating], settings: Settings, at: d
     return _need(tally, order, settings, at, reason="evacuate", evacuate=True)
 
 
+def measuring(tally: Tally, rating: Rating, settings: Settings, at: datetime, started: int) -> Need:
+    """One replica of that profile for a sweep, after `started` others of the model."""
+    need = _need(tally, [rating], settings, at, reason="measure", floor=1)
+    need.started = started
+    return need
+
+
 def _need(
     tally: Tally,
     order: Sequence[Rating],

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from capacity.domain import measuring
 from capacity.domain.granting import Granter
 from capacity.domain.load import Tally, tally
 from capacity.domain.needs import Need, need_of, replacement
-from capacity.domain.placement import Rating, Room, rate
+from capacity.domain.needs import measuring as need_to_measure
+from capacity.domain.offer import granter_of
+from capacity.domain.placement import Rating, rate
 from capacity.domain.problems import problems_of
 from capacity.domain.removal import Verdict, removal
-from capacity.domain.types import Action, Decision, LimitedBy, Model, Plan, Replica, Snapshot
+from capacity.domain.types import Action, Decision, LimitedBy, Model, Plan, Replica, Snapshot, Waiting
 from capacity.domain.victims import Victims, kept_capacity, removes_below, victims
 from capacity.domain.why import Story, why
-from quotas.domain.policy import Ledger, QuotaPolicy, build_policy
-from quotas.domain.types import Claim
+from quotas.domain.policy import QuotaPolicy, build_policy
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class _Case:
     order: list[Rating]
     verdict: Verdict | None = None
     need: Need | None = None
+    measured: list[Need] = field(default_factory=list)
+    """What sweeps asked for, and what they got."""
 
     @property
     def model(self) -> Model:
@@ -52,7 +56,8 @@ def plan(snapshot: Snapshot, policy: QuotaPolicy | None = None) -> Plan:
     removals = [action for case in cases for action in _removals(case, snapshot)]
     removals.sort(key=lambda action: (action.model, action.replica or ""))
     problems = problems_of(snapshot, [case.tally for case in cases], policy)
-    return Plan(at=snapshot.at, actions=(*removals, *granted), decisions=decisions, problems=problems)
+    waiting = tuple(found for case in cases for found in _waiting(case, snapshot))
+    return Plan(at=snapshot.at, actions=(*removals, *granted), decisions=decisions, problems=problems, waiting=waiting)
 
 
 def _cases(snapshot: Snapshot) -> list[_Case]:
@@ -87,11 +92,36 @@ def _grant(snapshot: Snapshot, cases: Sequence[_Case], policy: QuotaPolicy) -> l
     for case in cases:
         if not case.left_alone:
             _ask(case, snapshot, case.model.name in promised)
-    granter = _granter(snapshot, cases, policy)
+    granter = granter_of(snapshot, [(case.tally, case.replicas) for case in cases], policy)
     needs = [case.need for case in cases if case.need is not None]
     granter.serve([need for need in needs if need.tally.model.mode != "advise"])
+    # what is done comes before what is only advised
+    for case in cases:
+        _measure(case, granter, snapshot)
     granter.serve([need for need in needs if need.tally.model.mode == "advise"])
     return granter.granted
+
+
+def _measure(case: _Case, granter: Granter, snapshot: Snapshot) -> None:
+    """A replica for each sweep of the model that waits for one; paused and advised models too, since a person asked."""
+    for rating in [] if case.model.bounds_conflict else measuring.asked(case.order):
+        need = need_to_measure(case.tally, rating, snapshot.settings, snapshot.at, _started(case))
+        granter.measure(need, rating)
+        case.measured.append(need)
+
+
+def _started(case: _Case) -> int:
+    """How many of the model were started in this pass so far."""
+    return (case.need.started if case.need else 0) + sum(len(need.actions) for need in case.measured)
+
+
+def _waiting(case: _Case, snapshot: Snapshot) -> list[Waiting]:
+    """The sweeps that got nothing, and why; where nothing is known, or the bounds contradict, that is why."""
+    if snapshot.replicas is None or case.model.bounds_conflict:
+        reason = "inventory_unknown" if snapshot.replicas is None else "bounds_conflict"
+        return [measuring.waiting(case.model.name, r.name, (), reason) for r in measuring.asked(case.order)]
+    empty = [need for need in case.measured if not need.actions]
+    return [measuring.waiting(case.model.name, n.order[0].name, _limits(n), _unmet(n, snapshot)) for n in empty]
 
 
 def _ask(case: _Case, snapshot: Snapshot, promised: bool) -> None:
@@ -105,42 +135,24 @@ def _ask(case: _Case, snapshot: Snapshot, promised: bool) -> None:
         case.need = replacement(case.tally, case.order, settings, at)
 
 
-def _granter(snapshot: Snapshot, cases: Sequence[_Case], policy: QuotaPolicy) -> Granter:
-    quotas_known = snapshot.quotas is not None and snapshot.scopes is not None
-    stores = {"quotas": quotas_known, "measurements": snapshot.measurements is not None}
-    missing = tuple(store for store, known in stores.items() if not known)
-    nodes = {node.name: node for node in snapshot.nodes or ()}
-    room = _room(snapshot, cases) if snapshot.nodes is not None else None
-    return Granter(ledger=None if missing else _ledger(cases, policy), room=room, nodes=nodes, missing=missing)
-
-
-def _ledger(cases: Sequence[_Case], policy: QuotaPolicy) -> Ledger:
-    return policy.ledger([_claim(case.tally) for case in cases])
-
-
-def _claim(counted: Tally) -> Claim:
-    units: dict[str, int] = {}
-    for profile, replicas in counted.held_by_profile.items():
-        rating = counted.ratings[profile]
-        resource = rating.profile.resource
-        units[resource] = units.get(resource, 0) + rating.units * replicas
-    return Claim(model=counted.model.name, scope=counted.model.scope, units=units, replicas=counted.held)
-
-
-def _room(snapshot: Snapshot, cases: Sequence[_Case]) -> Room:
-    room = Room(snapshot.nodes or (), snapshot.backoffs, snapshot.at)
-    for case in cases:
-        room.occupy(case.tally.ratings, case.replicas)
-    return room
-
-
 def _ended(case: _Case) -> list[Replica]:
     """Stuck replicas that are ended now, whatever else is decided."""
     return [] if case.left_alone else sorted((r for r in case.tally.stuck if r.removable), key=lambda r: r.name)
 
 
 def _outcome(case: _Case, snapshot: Snapshot) -> Verdict:
-    """Outcome and reason, `replace` meaning add; `start_timeout` stands for all that are ended."""
+    """Outcome and reason, `replace` meaning add; `start_timeout` stands for all that are ended.
+
+    What is done for a sweep is only said where nothing else is done."""
+    found = _own_outcome(case, snapshot)
+    if found.outcome != "hold" or snapshot.replicas is None:
+        return found
+    if any(need.actions for need in case.measured):
+        return Verdict(outcome="replace", reason="measure")
+    return Verdict(outcome="remove", reason="measure") if measuring.given_back(case.tally, case.replicas) else found
+
+
+def _own_outcome(case: _Case, snapshot: Snapshot) -> Verdict:
     model, need = case.model, case.need
     if snapshot.replicas is None:
         return Verdict(outcome="hold", reason="inventory_unknown")
@@ -176,6 +188,7 @@ def _unmet(need: Need, snapshot: Snapshot) -> str:
 def _removals(case: _Case, snapshot: Snapshot) -> list[Action]:
     verdict = _outcome(case, snapshot)
     ended = [_removal(case.model, replica, "start_timeout") for replica in _ended(case)] if snapshot.replicas is not None else []
+    ended += measuring.given_back(case.tally, case.replicas)
     if verdict.outcome == "remove" and verdict.replica is not None:
         return [*ended, _removal(case.model, verdict.replica, verdict.reason)]
     return ended
@@ -233,6 +246,8 @@ def _count(case: _Case, verdict: Verdict) -> int:
     """Replicas added, or removed for that reason."""
     if verdict.outcome == "hold":
         return 0
+    if verdict.reason == "measure":
+        return _started(case) if verdict.outcome == "replace" else len(measuring.given_back(case.tally, case.replicas))
     if verdict.outcome == "replace":
         return case.need.added if case.need is not None else 0
     return len(_ended(case)) if verdict.reason == "start_timeout" else 1
@@ -246,6 +261,8 @@ def _story(case: _Case, verdict: Verdict, snapshot: Snapshot) -> Story:
         found=case.found,
         settings=snapshot.settings,
         need=case.need,
+        measured=tuple(action for need in case.measured for action in need.actions),
+        given_back=tuple(action.replica or "" for action in measuring.given_back(case.tally, case.replicas)),
         victim=verdict.replica,
         ended=_ended(case) if snapshot.replicas is not None else [],
         limited_by=_limits(case.need) if case.need is not None else (),

@@ -117,6 +117,8 @@ class Profile:
     state: ProfileState = "active"
     selector: Mapping[str, str] = field(default_factory=dict)
     start_timeout_seconds: int | None = None
+    measure: bool = False
+    """A sweep waits for a replica of its own: one is started where nobody else needs the room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,8 @@ class Replica:
     removable: bool = True
     under_test: bool = False
     """A sweep loads it: it holds its hardware, and neither serves nor counts as load until it is given back."""
+    give_back: bool = False
+    """It was started for a sweep that is over: drained, unless its model is `auto` and keeps or ends it like any other."""
     outdated: bool = False
     """It runs what its profile was before: replaced, then drained, like one on a cordoned node."""
     drained_for: str | None = None
@@ -233,10 +237,22 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A sweep that got no replica of its own, and why in one sentence."""
+
+    model: str
+    profile: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Actions in the order in which they are to be done, one decision a model by name, and what is wrong in what was read."""
+    """Actions in the order in which they are to be done, one decision a model by name, and what is wrong in what was read.
+
+    `waiting` is not in the document: it is told to the sweeps that wait."""
 
     at: datetime
     actions: tuple[Action, ...]
     decisions: tuple[Decision, ...]
     problems: tuple[Problem, ...]
+    waiting: tuple[Waiting, ...] = ()

@@ -30,6 +30,10 @@ class Story:
     ended: Sequence[Replica]
     limited_by: tuple[LimitedBy, ...]
     measurements_known: bool
+    measured: Sequence[Action] = ()
+    """Starts for sweeps."""
+    given_back: Sequence[str] = ()
+    """Replicas that go after their sweep."""
 
 
 def why(story: Story) -> str:
@@ -43,11 +47,15 @@ def _added(story: Story) -> str:
     need = story.need
     if need is None or not need.actions:
         return ""
-    starts = [action for action in need.actions if action.op == "start"]
-    back = [action.replica or "" for action in need.actions if action.op == "undrain"]
+    return _begun(story.tally, need.actions)
+
+
+def _begun(tally: Tally, actions: Sequence[Action]) -> str:
+    starts = [action for action in actions if action.op == "start"]
+    back = [action.replica or "" for action in actions if action.op == "undrain"]
     parts = [f"taking back {names(back)}, still draining"] if back else []
     profiles = dict.fromkeys(action.profile for action in starts)
-    parts += ["adding " + _starts(story.tally, [action for action in starts if action.profile == name]) for name in profiles]
+    parts += ["adding " + _starts(tally, [action for action in starts if action.profile == name]) for name in profiles]
     return "; " + ", ".join(parts)
 
 
@@ -151,6 +159,17 @@ def _survivor_over(story: Story) -> str:
     return f"With its share of {_who(story)}'s load one of the others would be at or over {fraction} of its own."
 
 
+def _measure_add(story: Story) -> str:
+    profiles = names([action.profile for action in story.measured])
+    return f"A person asked for a sweep of {profiles}{_begun(story.tally, story.measured)}."
+
+
+def _measure_remove(story: Story) -> str:
+    gone = names(story.given_back)
+    was = "was" if len(story.given_back) == 1 else "were"
+    return f"{gone} {was} started for a sweep that is over, and nothing else would run there: drained."
+
+
 def _above_max(story: Story) -> str:
     most = story.tally.model.max_replicas
     return f"{number(story.tally.held, 'replica')} held, and the maximum is {most}; {_who(story)} goes."
@@ -242,6 +261,8 @@ _SENTENCES: Final[Mapping[tuple[str, str], Callable[[Story], str]]] = {
     ("add", "reclaim_fill"): _reclaim_fill,
     ("add", "evacuate"): _evacuate_add,
     ("remove", "evacuate"): _evacuate_remove,
+    ("add", "measure"): _measure_add,
+    ("remove", "measure"): _measure_remove,
     ("remove", "above_max"): _above_max,
     ("remove", "rest_under_threshold"): _rest_under,
     ("remove", "idle"): _idle,

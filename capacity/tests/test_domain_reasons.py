@@ -12,8 +12,8 @@ from capacity.domain.reasons import BRAKES, LIMITS, PROBLEMS, REASONS, Word
 from capacity.domain.types import LimitedBy
 from capacity.tests.builders import Document, ago, decision_of, fleet, measurement, node, ready, replica
 
-ADD = "below_min wake over_capacity reclaim_fill evacuate"
-REMOVE = "above_max rest_under_threshold idle start_timeout evacuate reclaimed over_limit"
+ADD = "below_min wake over_capacity reclaim_fill evacuate measure"
+REMOVE = "above_max rest_under_threshold idle start_timeout evacuate measure reclaimed over_limit"
 HOLD = """
 steady starting_covers rest_over_threshold survivor_over_threshold at_min at_max cooldown draining idle_wait
 metrics_unknown unmeasured no_room at_limit guarantee_reserved awaiting_reclaim not_active not_removable

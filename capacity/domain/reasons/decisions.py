@@ -28,6 +28,12 @@ REASONS: Final = table(
             "Being replaced",
             "A replica on a cordoned node or a retired profile, or one that is outdated, is replaced, then drained.",
         ),
+        reason(
+            "measure",
+            "add remove",
+            "For a sweep",
+            "A person asked for a sweep: a replica is started for it, and drained after it where its model is not auto.",
+        ),
         reason("above_max", "remove", "Above its maximum", "More replicas are held than the maximum allows."),
         reason(
             "rest_under_threshold",

@@ -90,6 +90,7 @@ PROFILES: Final[Keys] = {
     "state": one_of(PROFILE_STATES),
     "selector": mapping_of(read_text, read_text),
     "start_timeout_seconds": or_null(_amount),
+    "measure": read_flag,
 }
 MEASUREMENTS: Final[Keys] = {
     "model": read_name,
@@ -108,6 +109,8 @@ REPLICAS: Final[Keys] = {
     "in_flight": read_sample,
     "sampled_at": _time,
     "removable": read_flag,
+    "under_test": read_flag,
+    "give_back": read_flag,
     "outdated": read_flag,
     "drained_for": or_null(read_name),
     "drain_reason": or_null(one_of(tuple(REASONS))),
