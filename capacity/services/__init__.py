@@ -6,6 +6,7 @@ Warnings come back as sentences.
 
 from quotas.services import Conflict, check, delete, exclusive, quota_delete, quota_save, save, version_of
 
+from . import outdating as outdating
 from . import rules as rules
 from . import template_rules as template_rules
 from .brake import brake_pull, brake_release

@@ -12,6 +12,7 @@ from quotas.models import CapacityQuota, Pool, Scope
 from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
 
 from ..domain.products import canonical_class
+from ..fingerprints import present_print
 from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica
 from ..observation.hearing import heard
 from ..observation.served_names import owners, plain
@@ -166,6 +167,20 @@ def accept_with_a_reason(measurement: Measurement, stored: Measurement | None, f
     )
     if accepted and not getattr(measurement, "_change_reason", None):
         findings.refuse("status", "Say why an outdated measurement is good again: give a reason.")
+
+
+@rule_for(Measurement)
+def keep_what_it_was_measured_of(measurement: Measurement, stored: Measurement | None, findings: Findings) -> None:
+    """A sweep that comes in, or is accepted, stands for the profile as it is now."""
+    if measurement.status == Measurement.Status.STALE:
+        if stored is None or stored.status != Measurement.Status.STALE:
+            measurement.stale_cause = measurement.stale_cause or Measurement.Cause.PERSON
+        return
+    measurement.stale_cause = measurement.stale_why = ""
+    was_stale = stored is not None and stored.status == Measurement.Status.STALE
+    is_new = stored is None and not measurement.fingerprint
+    if measurement.status == Measurement.Status.CURRENT and (was_stale or is_new):
+        measurement.fingerprint = present_print(measurement.profile)
 
 
 def has_stages(measurement: Measurement) -> bool:
