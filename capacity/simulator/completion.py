@@ -57,6 +57,47 @@ def read_request(body: bytes, *, chat: bool, model: str) -> CompletionRequest:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputRequest:
+    """A request whose answer has no tokens: embeddings of so many `parts`, or their ranking."""
+
+    parts: int
+    prompt_tokens: int
+
+
+def read_embeddings(body: bytes, *, model: str) -> InputRequest:
+    document = _document(body)
+    _check_model(document.get("model"), model)
+    given = document.get("input")
+    texts = given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]
+    return InputRequest(parts=len(texts), prompt_tokens=sum(_token_count(text, "input") for text in texts))
+
+
+def read_rerank(body: bytes, *, model: str) -> InputRequest:
+    document = _document(body)
+    _check_model(document.get("model"), model)
+    texts = document.get("documents")
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise BadRequest("documents must be a list of texts.", param="documents")
+    if not isinstance(query := document.get("query"), str):
+        raise BadRequest("query must be text.", param="query")
+    return InputRequest(parts=len(texts), prompt_tokens=sum(_token_count(text, "documents") for text in [query, *texts]))
+
+
+def embeddings(asked: InputRequest, model: str) -> dict[str, Any]:
+    rows = [{"object": "embedding", "index": index, "embedding": [1.0, 0.0, 0.0, 0.0]} for index in range(asked.parts)]
+    return {"object": "list", "model": model, "data": rows, "usage": _input_usage(asked)}
+
+
+def ranking(asked: InputRequest, model: str) -> dict[str, Any]:
+    rows = [{"index": index, "relevance_score": 1 / (index + 1)} for index in range(asked.parts)]
+    return {"model": model, "results": rows, "usage": _input_usage(asked)}
+
+
+def _input_usage(asked: InputRequest) -> dict[str, int]:
+    return {"prompt_tokens": asked.prompt_tokens, "total_tokens": asked.prompt_tokens}
+
+
 class AnswerText:
     """The answer to one request: the same event for every token, built once."""
 
@@ -159,9 +200,9 @@ def _object(document: dict[str, Any], field: str) -> dict[str, Any]:
     return value or {}
 
 
-def _token_count(prompt: object) -> int:
+def _token_count(prompt: object, field: str = "prompt") -> int:
     if isinstance(prompt, str):
         return max(1, len(prompt) // CHARACTERS_PER_TOKEN)
     if isinstance(prompt, list) and prompt and all(isinstance(token, int) for token in prompt):
         return len(prompt)
-    raise BadRequest("prompt must be text or a list of token numbers.", param="prompt")
+    raise BadRequest(f"{field} must be text or a list of token numbers.", param=field)

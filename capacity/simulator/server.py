@@ -8,10 +8,21 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 from itertools import count
+from typing import Any
 
 from aiohttp import web
 
-from capacity.simulator.completion import MAX_BODY_BYTES, AnswerText, BadRequest, CompletionRequest, read_request
+from capacity.simulator.completion import (
+    MAX_BODY_BYTES,
+    AnswerText,
+    BadRequest,
+    InputRequest,
+    embeddings,
+    ranking,
+    read_embeddings,
+    read_request,
+    read_rerank,
+)
 from capacity.simulator.engine import Engine, Stream
 from capacity.simulator.options import EngineOptions
 
@@ -45,6 +56,8 @@ class EngineServer:
         app.router.add_get("/v1/models", self._models)
         app.router.add_post("/v1/chat/completions", self._complete_chat)
         app.router.add_post("/v1/completions", self._complete_text)
+        app.router.add_post("/v1/embeddings", self._embed)
+        app.router.add_post("/v1/rerank", self._rank)
         return app
 
     async def stop(self) -> None:
@@ -78,18 +91,36 @@ class EngineServer:
     async def _complete_text(self, request: web.Request) -> web.StreamResponse:
         return await self._complete(request, chat=False)
 
+    async def _embed(self, request: web.Request) -> web.StreamResponse:
+        self._refuse_unless_ready()
+        asked = read_embeddings(await _body(request), model=self.options.model)
+        return await self._once(asked, embeddings(asked, self.options.model))
+
+    async def _rank(self, request: web.Request) -> web.StreamResponse:
+        self._refuse_unless_ready()
+        asked = read_rerank(await _body(request), model=self.options.model)
+        return await self._once(asked, ranking(asked, self.options.model))
+
+    async def _once(self, asked: InputRequest, document: dict[str, Any]) -> web.Response:
+        """It takes what a first token takes."""
+        news = asyncio.Event()
+        stream = self._submit(asked.prompt_tokens, 1, news.set)
+        try:
+            return await _write_whole(stream, news, lambda: document)
+        finally:
+            self.engine.cut(self._now(), stream)
+            self._arm()
+
     async def _complete(self, request: web.Request, *, chat: bool) -> web.StreamResponse:
         self._refuse_unless_ready()
         asked = read_request(await _body(request), chat=chat, model=self.options.model)
-        if self.engine.waiting >= MAX_WAITING:
-            raise BadRequest("The queue is full.", status=503)
         answer = AnswerText(asked, identifier=f"cmpl-{next(self._numbers)}", model=self.options.model, created=int(time.time()))
         news = asyncio.Event()
-        stream = self._submit(asked, news.set)
+        stream = self._submit(asked.prompt_tokens, asked.output_tokens, news.set)
         try:
             if asked.stream:
                 return await _write_stream(request, stream, news, answer)
-            return await _write_whole(stream, news, answer)
+            return await _write_whole(stream, news, answer.whole)
         finally:
             # A client that went away cancels this handler: its request must not count as in flight any longer.
             self.engine.cut(self._now(), stream)
@@ -101,8 +132,10 @@ class EngineServer:
         if self.engine.loading(self._now()):
             raise BadRequest("The model is loading.", status=503)
 
-    def _submit(self, asked: CompletionRequest, wake: Callable[[], None]) -> Stream:
-        stream = self.engine.submit(self._now(), prompt_tokens=asked.prompt_tokens, output_tokens=asked.output_tokens, wake=wake)
+    def _submit(self, prompt_tokens: int, output_tokens: int, wake: Callable[[], None]) -> Stream:
+        if self.engine.waiting >= MAX_WAITING:
+            raise BadRequest("The queue is full.", status=503)
+        stream = self.engine.submit(self._now(), prompt_tokens=prompt_tokens, output_tokens=output_tokens, wake=wake)
         self._arm()
         return stream
 
@@ -173,13 +206,13 @@ async def _write_tokens(response: web.StreamResponse, stream: Stream, news: asyn
         written = stream.tokens
 
 
-async def _write_whole(stream: Stream, news: asyncio.Event, answer: AnswerText) -> web.Response:
+async def _write_whole(stream: Stream, news: asyncio.Event, document: Callable[[], dict[str, Any]]) -> web.Response:
     while not stream.ended:
         await news.wait()
         news.clear()
     if stream.state == "cut":
         raise BadRequest("The engine stopped before the answer was ready.", status=503)
-    return web.json_response(answer.whole())
+    return web.json_response(document())
 
 
 async def _body(request: web.Request) -> bytes:

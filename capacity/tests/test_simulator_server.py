@@ -126,8 +126,37 @@ def test_a_bad_request_is_refused_in_openai_s_shape(body, status, param):
     assert answer["error"]["message"].endswith(".")
 
 
+def test_embeddings_have_a_row_for_each_text_and_count_its_tokens():
+    code, answer = ask("/v1/embeddings", {"model": "m", "input": ["hello there", "hello"]})
+    assert code == 200
+    assert [row["index"] for row in answer["data"]] == [0, 1]
+    assert answer["usage"] == {"prompt_tokens": 3, "total_tokens": 3}
+
+
+def test_a_ranking_has_a_row_for_each_document_and_counts_the_query_too():
+    code, answer = ask("/v1/rerank", {"model": "m", "query": "hello there", "documents": ["hello there", "hello"]})
+    assert code == 200
+    assert len(answer["results"]) == 2
+    assert answer["usage"]["total_tokens"] == 5
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("/v1/embeddings", {"input": []}, "input"),
+        ("/v1/embeddings", {"input": [["a"]]}, "input"),
+        ("/v1/rerank", {"query": "a", "documents": []}, "documents"),
+        ("/v1/rerank", {"query": "a", "documents": [1]}, "documents"),
+        ("/v1/rerank", {"documents": ["a"]}, "query"),
+    ],
+)
+def test_a_wrong_request_for_embeddings_or_a_ranking_names_its_field(path, body, param):
+    code, answer = ask(path, {"model": "m", **body})
+    assert (code, answer["error"]["param"]) == (400, param)
+
+
 def test_an_unknown_path_is_refused_in_openai_s_shape():
-    code, answer = ask("/v1/embeddings", CHAT)
+    code, answer = ask("/v1/audio/speech", CHAT)
     assert (code, answer["error"]["message"]) == (404, "Not Found.")
 
 
