@@ -31,13 +31,15 @@ def is_ours(built: Built, replica: str) -> bool:
 def asked_again(turn: Turn, built: Built) -> list[Order]:
     """What a crash, a lost task or a host that was away has left undone; `ensure` twice is one replica.
 
-    A model that was paused or only advised since then asks for nothing more."""
+    A model that was paused or only advised since then asks for nothing more, but for what a sweep has or had for itself."""
     if built.observed is None:
         return []
     orders = []
     for present in built.observed.present:
         profile = built.rows.profiles.get((present.model, present.profile))
-        acts = profile and built.rows.models[present.model].mode in {"auto", "add_only"}
+        row = built.rows.replicas.get(present.name)
+        of_a_sweep = row is not None and (row.under_test or row.give_back)
+        acts = profile and (of_a_sweep or built.rows.models[present.model].mode in {"auto", "add_only"})
         if present.intent and acts and not present.is_silent:
             orders.append(order(turn, built, present.intent, present.name, profile, present.nodes))  # type: ignore[arg-type]
     return orders

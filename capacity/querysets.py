@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import models
 
@@ -31,6 +32,32 @@ class OfModelQuerySet(models.QuerySet[Any]):
         fields = {field.name for field in self.model._meta.get_fields()}
         path = "model" if "model" in fields else "profile__model"
         return self.filter(**{f"{path}__scope_id__in": seen_scopes(user)})
+
+
+HEARD: Final = timedelta(seconds=60)
+"""A run whose worker has not been heard for so long is over, and holds nothing."""
+
+
+class BenchRunQuerySet(OfModelQuerySet):
+    def open(self) -> BenchRunQuerySet:
+        return self.filter(state__in=self.model.OPEN)
+
+    def heard(self, now: datetime) -> BenchRunQuerySet:
+        """Open, and a worker is at it."""
+        return self.open().filter(heartbeat_at__gt=now - HEARD)
+
+    def holding(self, now: datetime) -> BenchRunQuerySet:
+        """Those that have a replica to themselves now; from its start on where it is their own."""
+        return self.heard(now).exclude(state=self.model.State.QUEUED).filter(replica__isnull=False)
+
+    def without_replica(self, now: datetime) -> BenchRunQuerySet:
+        """Those for which a replica is to be started."""
+        waiting = self.heard(now).filter(state=self.model.State.WAITING, own_replica=True, stop_asked=False)
+        return waiting.filter(replica__isnull=True)
+
+    def giving_back(self) -> BenchRunQuerySet:
+        """Those that are over, and left a replica that no plan would take back."""
+        return self.filter(give_back=True, replica__isnull=False)
 
 
 class MeasurementQuerySet(OfModelQuerySet):

@@ -215,6 +215,7 @@ def profile(row: ProfileRow) -> Profile:
         state=row.state,  # type: ignore[arg-type]
         selector=row.selector,
         start_timeout_seconds=row.start_timeout_seconds,
+        measure=row.measure,
     )
 
 
@@ -270,6 +271,8 @@ def replica(present: Present, row: ReplicaRow | None, sample: Sample | None, pri
         in_flight=in_flight,
         sampled_at=sample.sampled_at if sample and present.intent != "cancel" else None,
         removable=may_go(present, row),
+        under_test=row is not None and row.under_test,
+        give_back=row is not None and row.give_back,
         outdated=row is not None and prints.is_outdated(row),
         drained_for=(row.drained_for or None) if row else None,
         drain_reason=(row.drain_reason or None) if row else None,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.db.models import OuterRef, QuerySet, Subquery
+from django.utils import timezone
 
 from capacity.fleet_scrape import allowed_networks
-from capacity.models import LanguageModel, Measurement, Profile, Replica
+from capacity.models import BenchRun, LanguageModel, Measurement, Profile, Replica
 from capacity.observation.served_names import plain
 from capacity.sources.address import text_fault
 
 
-def endpoints_document(models: QuerySet[LanguageModel]) -> dict[str, Any]:
+def endpoints_document(models: QuerySet[LanguageModel], now: datetime | None = None) -> dict[str, Any]:
     """`{"endpoints": [{"replica", "model", "url", "weight"}], "models": [{"name", "served_names"}]}`, by name.
 
-    Ready replicas alone. `weight` is the measured concurrency in requests; a replica of an unmeasured profile weighs the smallest
-    that was measured of its model, else 1. A weight of 0 was measured: this replica keeps its SLO at no load at all.
+    Ready replicas alone, without those that a sweep has to itself. `weight` is the measured concurrency in requests; a replica
+    of an unmeasured profile weighs the smallest that was measured of its model, else 1. A weight of
+    0 was measured: this replica keeps its SLO at no load at all.
     """
     names = {
         pk: {"name": name, "served_names": plain(aliases)}
@@ -24,6 +27,7 @@ def endpoints_document(models: QuerySet[LanguageModel]) -> dict[str, Any]:
     }
     weights, smallest = _weights(models)
     ready = Replica.objects.filter(model__in=models, state=Replica.State.READY, gone_at=None).exclude(url="").order_by("name")
+    ready = ready.exclude(pk__in=BenchRun.objects.holding(now or timezone.now()).order_by().values("replica"))
     rows = list(ready.values_list("name", "model_id", "profile_id", "url", "is_registered"))
     ours = {url for _, _, _, url, is_registered in rows if not is_registered}
     endpoints = [

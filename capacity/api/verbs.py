@@ -55,11 +55,13 @@ class Endpoints(ApiView):
         examples=[bodies.ENDPOINTS_EXAMPLE],
     )
     def get(self, request: Any) -> Response:
-        """Where a gateway may send: ready replicas with their measured concurrency as weight. Draining ones are absent."""
+        """Where a gateway may send: ready replicas with their measured concurrency as weight.
+
+        Draining ones, and those that a sweep has to itself, are absent."""
         models = LanguageModel.objects.filter(pool=asked_pool(request))
         if not serves_pools(request.user):
             models = models.visible_to(request.user)
-        return Response(endpoints_document(models))
+        return Response(endpoints_document(models, self.now()))
 
 
 class Load(ApiView):

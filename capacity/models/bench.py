@@ -13,13 +13,13 @@ from simple_history.models import HistoricalRecords
 from quotas.models import Pool
 from quotas.validators import validate_resource_class
 
-from ..querysets import OfModelQuerySet
+from ..querysets import BenchRunQuerySet
 from .catalog import Measurement, Profile, Slo
 from .fleet import Replica
 
 
 class BenchRun(models.Model):
-    """One sweep of a profile: asked for, under way, or over. Its replica is out of the reconciler's hands while it is `testing`
+    """One sweep of a profile: asked for, under way, or over. Its replica is out of the reconciler's hands while it is open
     and its heartbeat is fresh, and never longer."""
 
     class State(models.TextChoices):
@@ -44,11 +44,17 @@ class BenchRun(models.Model):
     own_replica = models.BooleanField(default=False, help_text="A replica is started for it; else one that runs is taken.")
     endpoint = models.CharField(max_length=500, blank=True, help_text="An address outside of the fleet; empty: a replica's.")
     slo = models.ForeignKey(Slo, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", verbose_name="SLO")
+    slo_text = models.CharField(
+        max_length=200, blank=True, help_text="Bounds of its own instead of an SLO's: ttft p95 500, tpot p95 50."
+    )
     api = models.CharField(max_length=12, choices=Api.choices, default=Api.CHAT)
     levels = models.CharField(max_length=500, default="auto")
     seconds = models.PositiveIntegerField(default=60, help_text="Of each level, warm-up apart.")
     input_tokens = models.PositiveIntegerField(default=512)
     output_tokens = models.PositiveIntegerField(default=128)
+    give_back = models.BooleanField(
+        default=False, help_text="Its replica was started for it, and its model does not act: the next pass drains it."
+    )
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     actor = models.CharField(max_length=200, blank=True)
     reason = models.TextField(blank=True)
@@ -61,7 +67,7 @@ class BenchRun(models.Model):
     stages = models.JSONField(default=list, blank=True, help_text="What each level so far has given.")
     message = models.TextField(blank=True, help_text="How it ended, or what it waits for.")
     measurement = models.ForeignKey(Measurement, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
-    objects = OfModelQuerySet.as_manager()
+    objects = BenchRunQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "-id"]

@@ -48,5 +48,6 @@ def fences(reports: Sequence[NodeReport]) -> list[HostFence]:
 def only_advised(rows: Rows) -> Rows:
     """Nothing is acted on, and nothing that was asked for in another state of things is asked for again."""
     models = {name: replace(row, mode="paused" if row.mode == "paused" else "advise") for name, row in rows.models.items()}
-    replicas = {name: replace(row, intent="", intent_at=None) for name, row in rows.replicas.items()}
-    return replace(rows, models=models, replicas=replicas)
+    replicas = {name: replace(row, intent="", intent_at=None, give_back=False) for name, row in rows.replicas.items()}
+    profiles = {key: replace(row, measure=False) for key, row in rows.profiles.items()}
+    return replace(rows, models=models, replicas=replicas, profiles=profiles)

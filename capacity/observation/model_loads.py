@@ -69,10 +69,12 @@ def disagreements(
 
 
 def by_model(rows: Rows, observed: Observed, loads: Combined) -> Mapping[str, list[Disagreement]]:
-    """Of replicas that are meant to stay: a draining one's gateways have left it at different times."""
+    """Of replicas that are meant to stay and that gateways send to: a draining one's have left it at different times."""
     found: dict[str, list[Disagreement]] = defaultdict(list)
     for present in observed.present if loads.disagreements else ():
-        one = loads.disagreements.get(present.name)
+        one, row = loads.disagreements.get(present.name), rows.replicas.get(present.name)
+        if row is not None and row.under_test:
+            continue
         if one and present.model in rows.models and present.state != "draining" and not present.is_silent:
             found[present.model].append(one)
     return found

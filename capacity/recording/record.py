@@ -23,7 +23,7 @@ from ..models import Action, Decision, Lease, Pass, Replica
 from ..replica_names import new_name
 from ..rows import DecisionRow, ModelRow
 from ..snapshot import Built
-from . import backoff, bulk
+from . import backoff, bulk, sweeps
 from .changes import write_fleet_changes
 from .record_models import write_models
 from .sample_rows import write_samples
@@ -60,6 +60,7 @@ def record(turn: Turn, built: Built, held: Held) -> list[Action]:
         touched = write_fleet_changes(built, turn)
         decisions = write_decisions(turn, built, plan, held.news)
         actions = write_actions(turn, built, plan, decisions)
+        sweeps.write(built, held, actions)
         write_withheld(turn, built, held, decisions)
         braking.write(turn, held)
         rested = (*built.rested, *backoff.rests(stuck(built, plan), built.rows, turn.now))

@@ -12,10 +12,10 @@ from django.db.models import Case, Count, Max, Value, When
 from ..domain.latency import Latency
 from ..domain.probation import Target
 from ..domain.types import Settings
-from ..models import LanguageModel, Node, PoolSettings, Sample
+from ..models import BenchRun, LanguageModel, Node, PoolSettings, Sample
 from ..observation.sights import KnownNode, Patience
 from .faults import fraction, invalid, node_fault, own_fraction, own_names, profile_fault, shared_names
-from .replicas import load_replicas
+from .replicas import is_one_of, load_replicas
 from .texts import Json, columns
 from .types import BackoffRow, DecisionRow, ModelRow, NodeRow, Problem, ProfileRow, Rows
 
@@ -29,7 +29,7 @@ def load(pool_id: int, settings: PoolSettings, now: datetime) -> Rows:
         nodes=nodes,
         models=models,
         profiles=profiles,
-        replicas=load_replicas(pool_id, profiles),
+        replicas=load_replicas(pool_id, profiles, now),
         backoffs=backoffs,
         problems=tuple(problems),
     )
@@ -99,7 +99,8 @@ def load_models(
     decision = tuple(f"last_decision__{name}" for name in DECISION_FIELDS)
     profile = tuple(f"profiles__{name}" for name in PROFILE_FIELDS)
     joined = LanguageModel.objects.filter(pool_id=pool_id).order_by("name", "profiles__id")
-    found = list(columns(joined, (*MODEL_FIELDS, *decision, *profile), JSON_FIELDS))
+    joined = joined.annotate(measure=is_one_of(BenchRun.objects.without_replica(now), "profile", "profiles__id"))
+    found = list(columns(joined, (*MODEL_FIELDS, *decision, *profile, "measure"), JSON_FIELDS))
     peaks = window_peaks(pool_id, {row[WINDOW] for row in found}, settings.down_window_seconds, now)
     said = Json()
     models: dict[str, ModelRow] = {}
@@ -189,8 +190,10 @@ PROFILE_FIELDS = (
 
 
 def profile_row(model: str, row: Sequence[Any], said: Json, problems: list[Problem]) -> ProfileRow:
-    *plain, selector, parameters = row
-    found = ProfileRow(model=model, **dict(zip(PROFILE_FIELDS, (*plain, said[selector], said[parameters]), strict=True)))
+    *plain, selector, parameters, measure = row
+    found = ProfileRow(
+        model=model, measure=measure, **dict(zip(PROFILE_FIELDS, (*plain, said[selector], said[parameters]), strict=True))
+    )
     if fault := profile_fault(found):
         problems.append(invalid(f"profile:{model} · {found.name}", fault))
         return replace(found, state="no_new", selector={}, units=max(1, found.units), hosts=max(1, found.hosts))

@@ -80,6 +80,8 @@ class ProfileRow:
     engine: str = ""
     engine_version: str = ""
     replacing_paused: bool = False
+    measure: bool = False
+    """A sweep waits for a replica of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,9 @@ class ReplicaRow:
     seen_at: datetime | None
     fingerprint: str = ""
     """Of what it was started with; empty: unknown."""
+    under_test: bool = False
+    give_back: bool = False
+    """It was started for a sweep that is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,106 @@
+"""A sweep's replica over passes: started for it, held while its worker is heard, and given back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from capacity.api.endpoints import endpoints_document
+from capacity.models import Action, BenchRun, LanguageModel, Replica
+from capacity.tests.fleet import Fleet
+
+pytestmark = pytest.mark.django_db
+
+
+def run_on(fleet: Fleet, replica: str = "", **fields: Any) -> BenchRun:
+    row = Replica.objects.get(name=replica) if replica else None
+    return BenchRun.objects.create(
+        **{
+            "profile": fleet.profile,
+            "replica": row,
+            "state": "testing",
+            "heartbeat_at": fleet.fake.now(),
+            **fields,
+        }
+    )
+
+
+def heard(fleet: Fleet, run: BenchRun) -> None:
+    BenchRun.objects.filter(pk=run.pk).update(heartbeat_at=fleet.fake.now() + timedelta(seconds=15))
+
+
+def offered(fleet: Fleet) -> set[str]:
+    return {row["replica"] for row in endpoints_document(LanguageModel.objects.all(), fleet.fake.now())["endpoints"]}
+
+
+def fleet_of(count: int, **more: Any) -> Fleet:
+    fleet = Fleet(min_replicas=count, **more)
+    fleet.passes(2)
+    return fleet
+
+
+def test_one_under_test_is_replaced_in_service_and_never_taken_back_until_its_worker_falls_silent() -> None:
+    fleet = fleet_of(1)
+    (name,) = fleet.names("ready")
+    run = run_on(fleet, name)
+    assert offered(fleet) == set()
+    for _ in range(3):
+        heard(fleet, run)
+        fleet.passes(1)
+    assert len(fleet.names("ready")) == 2 and name not in offered(fleet)
+    assert not Action.objects.filter(replica_name=name, op="drain").exists()
+    fleet.passes(5)  # nobody is heard: the run holds nothing any more
+    assert len(offered(fleet)) == 1
+    assert Action.objects.filter(op="drain").exists()
+
+
+@pytest.mark.parametrize("mode", ["auto", "advise", "paused"])
+def test_a_replica_of_its_own_is_started_and_told_to_the_run(mode: str) -> None:
+    fleet = fleet_of(0, mode=mode)
+    run = run_on(fleet, state="waiting", own_replica=True)
+    fleet.passes(1)
+    run.refresh_from_db()
+    assert run.replica is not None and run.replica.state == "starting"
+    for _ in range(2):
+        heard(fleet, run)
+        fleet.passes(1)
+    assert fleet.names("ready") == [run.replica.name]
+    assert offered(fleet) == set()
+    assert Action.objects.get(op="start").reason == "measure"
+
+
+def test_one_of_a_model_that_does_not_act_is_drained_when_its_sweep_is_over() -> None:
+    fleet = fleet_of(0, mode="advise")
+    run = run_on(fleet, state="waiting", own_replica=True)
+    fleet.a_pass()
+    fleet.passes(1)
+    BenchRun.objects.filter(pk=run.pk).update(state="done", give_back=True)
+    fleet.passes(3)
+    assert fleet.names("ready", "draining") == []
+    assert Replica.objects.get().drain_reason == "measure"
+
+
+def test_a_run_without_room_is_told_why_and_nothing_is_started() -> None:
+    fleet = fleet_of(2, units=2)
+    run = run_on(fleet, state="waiting", own_replica=True)
+    fleet.passes(1)
+    run.refresh_from_db()
+    assert run.replica is None
+    assert "no node has the room" in run.message
+
+
+def test_a_run_that_is_stopped_or_unheard_asks_for_nothing() -> None:
+    fleet = fleet_of(0, mode="advise")
+    run_on(fleet, state="waiting", own_replica=True, heartbeat_at=fleet.fake.now() - timedelta(minutes=2))
+    fleet.passes(2)
+    assert not Replica.objects.exists()
+
+
+def test_on_a_copy_of_the_database_nothing_is_started_for_a_sweep() -> None:
+    fleet = fleet_of(0, mode="advise")
+    run_on(fleet, state="waiting", own_replica=True)
+    fleet.fake.advance(15)
+    fleet.a_pass(fleet.make_deps(installation="elsewhere"))
+    assert not Replica.objects.exists()
