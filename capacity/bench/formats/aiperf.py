@@ -31,9 +31,10 @@ def read(opened: Opened) -> Contents:
 
 
 def _is_export(document: Any) -> bool:
+    """A run whose requests all failed lacks their metrics but says whether it was cut off; a scrape of a server has neither."""
     if not isinstance(values.at(document, "input_config"), Mapping):
         return False
-    return "aiperf_version" in document or "unit" in (values.at(document, "request_throughput") or {})
+    return "was_cancelled" in document or values.at(document, "request_throughput", "unit") is not None
 
 
 def _row(where: str, export: Mapping[str, Any]) -> values.Row:

@@ -5,15 +5,12 @@ It names neither the model nor what was asked for. Units stand in the metric's n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from capacity.bench.formats import values
 from capacity.bench.formats.contract import Opened
 from capacity.domain.measurement.types import Contents, Setting, Stage
-
-_HEADED: Final = re.compile(r"(.*?)\s*(?:\(([^()]*)\))?\s*")
 
 Table = Mapping[str, tuple[str, dict[str, Any]]]
 """Metric in small letters → its unit, and its statistics (`value` in the second table)."""
@@ -23,7 +20,7 @@ def recognises(opened: Opened) -> bool:
     head = _head(opened.documents[0]) if opened.documents else []
     if head[:1] != ["metric"] or "avg" not in head:
         return False
-    return any(_name(row)[0] == "request latency" for row in opened.documents[:200] if row)
+    return any(_name(row)[0] == "request latency" for row in opened.documents[:200])
 
 
 def read(opened: Opened) -> Contents:
@@ -31,12 +28,12 @@ def read(opened: Opened) -> Contents:
 
 
 def _head(row: Any) -> list[str]:
-    return [str(cell).strip().lower() for cell in row] if isinstance(row, Sequence) and not isinstance(row, str) else []
+    return [str(cell).strip().lower() for cell in values.entries(row)]
 
 
-def _name(row: Sequence[Any]) -> tuple[str, str]:
-    match = _HEADED.fullmatch(str(row[0]))
-    return (match[1].lower(), (match[2] or "").lower()) if match else ("", "")
+def _name(row: Any) -> tuple[str, str]:
+    """The metric and its unit, in small letters."""
+    return values.named(values.at(row, 0))
 
 
 def _table(rows: Sequence[Any]) -> Table:

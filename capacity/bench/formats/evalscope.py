@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,7 +11,6 @@ from capacity.domain.measurement.types import Contents, Setting, Stage
 
 NAME: Final = "evalscope"
 
-_KEY: Final = re.compile(r"(.*?)\s*(?:\(([^()]*)\))?\s*")
 _CONCURRENCY: Final = ("concurrency", "number of concurrency")
 _SUCCESSES: Final = ("success requests", "succeed requests")
 _FAILURES: Final = ("failed requests",)
@@ -26,7 +24,7 @@ _ASKED_RATE: Final = ("request rate",)
 _INPUT_LENGTH: Final = ("avg input tokens", "average input tokens per request")
 _OUTPUT_LENGTH: Final = ("avg output tokens", "average output tokens per request")
 
-Named = Mapping[str, tuple[str | None, Any]]
+Named = Mapping[str, tuple[str, Any]]
 """The key without its unit in small letters → unit, value."""
 
 
@@ -53,11 +51,8 @@ def _is_summary(named: Named) -> bool:
 
 
 def _named(document: Mapping[Any, Any]) -> Named:
-    found: dict[str, tuple[str | None, Any]] = {}
-    for key, value in document.items():
-        if match := _KEY.fullmatch(str(key)[:100]):
-            found[match[1].lower()] = (match[2], value)
-    return found
+    keys = ((values.named(key), value) for key, value in document.items())
+    return {name: (unit, value) for (name, unit), value in keys}
 
 
 def _value(named: Named, keys: tuple[str, ...]) -> Any:
@@ -66,7 +61,7 @@ def _value(named: Named, keys: tuple[str, ...]) -> Any:
 
 def _mean(named: Named, keys: tuple[str, ...]) -> dict[str, float]:
     """Its mean in ms, by the unit in the key."""
-    unit, value = next((named[key] for key in keys if key in named), (None, None))
+    unit, value = next((named[key] for key in keys if key in named), ("", None))
     return values.statistics({"mean": value}, values.ms_per(unit))
 
 

@@ -121,6 +121,13 @@ def ending(document: Mapping[str, Any], end: str) -> dict[str, Any]:
     return {key.removesuffix(f"_{end}"): value for key, value in document.items() if str(key).endswith(f"_{end}")}
 
 
+def named(heading: Any) -> tuple[str, str]:
+    """`Request Latency (ms)` → `("request latency", "ms")`; a heading without a unit has an empty one."""
+    words = str(heading or "").strip().lower()
+    name, _, unit = words.rpartition("(")
+    return (name.strip(), unit[:-1].strip()) if name and unit.endswith(")") else (words, "")
+
+
 def mean_length(total: Any, requests: Any) -> int | None:
     """The mean length of a request in whole tokens."""
     return rounded(ratio(positive(total), positive(requests)))
