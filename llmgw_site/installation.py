@@ -9,8 +9,8 @@ from . import env
 
 NEED_IT: Final = frozenset(
     {
-        "brake", "end_rest", "endpoint_add", "endpoint_remove", "model_mode", "model_retire", "node_cordon", "reconcile",
-        "seed_demo", "snapshot", "take_over", "token_create",
+        "brake", "end_rest", "endpoint_add", "endpoint_remove", "model_mode", "model_replacing", "model_retire", "node_cordon",
+        "reconcile", "seed_demo", "snapshot", "take_over", "token_create",
     }
 )  # fmt: skip
 NEED_NONE: Final = frozenset({"engine", "gateway", "inventory", "node", "plan", "read_metrics"})

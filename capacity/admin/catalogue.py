@@ -14,8 +14,11 @@ from quotas.catalogue_admin import CatalogueAdmin, OperatorsEdit, RowInline
 from quotas.models import Pool
 
 from ..briefings.retirement import arrival, gateways, use_of
-from ..forms import ModelWithProfilesForm, ProfileWithMeasurementsForm
+from ..forms import ConfirmedForm, ModelWithProfilesForm, ProfileOfModelForm, ProfileWithMeasurementsForm
 from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
+from ..services.outdating import outdating_without
+
+CONFIRMED = ("confirmed", "reason", "version")
 
 
 @admin.register(Pool)
@@ -49,8 +52,15 @@ class PoolSettingsAdmin(OperatorsEdit, CatalogueAdmin):
 
 @admin.register(Slo)
 class SloAdmin(OperatorsEdit, CatalogueAdmin):
+    form = ConfirmedForm
+    closing_fields = CONFIRMED
     list_display = ["name", "ttft", "tpot", "e2e", "max_error_share"]
     search_fields = ["name"]
+
+    def told_before_a_deletion(self, row: Slo) -> list[str]:
+        """With the measurements that were made for it."""
+        sentence = outdating_without(row).sentence
+        return [str(row), *([f"{row}: {sentence}"] if sentence else [])]
 
     @admin.display(description="TTFT")
     def ttft(self, slo: Slo) -> str:
@@ -88,6 +98,7 @@ class NodeAdmin(OperatorsEdit, CatalogueAdmin):
 
 class ProfileInline(OperatorsEdit, RowInline):
     model = Profile
+    form = ProfileOfModelForm
     fields = ["name", "resource", "units", "hosts", "priority", "state", "template"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Profile]:
@@ -97,6 +108,7 @@ class ProfileInline(OperatorsEdit, RowInline):
 @admin.register(LanguageModel)
 class LanguageModelAdmin(OperatorsEdit, CatalogueAdmin):
     form = ModelWithProfilesForm
+    closing_fields = CONFIRMED
     list_display = ["name", "pool", "scope", "mode", "priority", "min_replicas", "max_replicas", "scale_to_zero", "slo"]
     list_select_related = ["pool", "scope", "slo"]
     list_filter = ["pool", "mode", "scale_to_zero"]
@@ -133,6 +145,7 @@ class MeasurementInline(OperatorsEdit, RowInline):
 @admin.register(Profile)
 class ProfileAdmin(OperatorsEdit, CatalogueAdmin):
     form = ProfileWithMeasurementsForm
+    closing_fields = CONFIRMED
     list_display = ["name", "model", "resource", "units", "hosts", "priority", "state", "template"]
     list_select_related = ["model"]
     list_filter = ["state", "model__pool"]

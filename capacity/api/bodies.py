@@ -41,6 +41,24 @@ class Cordon(serializers.Serializer[Any]):
         return asked
 
 
+class Previewed(serializers.Serializer[Any]):
+    warnings = serializers.ListField(child=serializers.CharField(), help_text="As the PATCH would answer them.")
+    changed = serializers.ListField(child=serializers.CharField(), help_text="What moves, each old → new.")
+    measurements = serializers.ListField(child=serializers.IntegerField(), help_text="Measurements that become outdated.")
+    replicas = serializers.ListField(child=serializers.CharField(), help_text="Replicas that would be replaced.")
+    waiting = serializers.ListField(child=serializers.CharField(), help_text="The same, while replacing is paused.")
+
+
+class Replacing(Reason):
+    paused = TrueOrFalseField(help_text="true: outdated replicas stay until it is false again.")
+
+
+class ReplacingSet(serializers.Serializer[Any]):
+    model = serializers.CharField()
+    paused = serializers.BooleanField()
+    outdated = serializers.ListField(child=serializers.CharField(), help_text="Replicas that run what their profile was before.")
+
+
 class Retire(Reason):
     preview = TrueOrFalseField(default=False, help_text="true: say who uses it, and change nothing.")
 

@@ -64,6 +64,7 @@ class ModelSerializer(StrictModelSerializer):
         fields = (
             *("name", "pool", "scope", "mode", "priority", "min_replicas", "max_replicas", "scale_to_zero"),
             *("down_window_seconds", "drain_timeout_seconds", "scale_down_fraction", "served_names", "slo"),
+            *("input_tokens", "output_tokens"),
             *(
                 "woken_at",
                 "last_change_at",
@@ -98,7 +99,8 @@ class ProfileSerializer(StrictModelSerializer):
         model = Profile
         fields = (
             *("id", "model", "name", "resource", "units", "hosts", "priority", "state"),
-            *("start_timeout_seconds", "selector", "template", "parameters", "reason"),
+            *("start_timeout_seconds", "selector", "engine", "engine_version", "template", "parameters"),
+            *("replacing_paused", "reason"),
         )
 
 
@@ -112,9 +114,11 @@ class MeasurementSerializer(StrictModelSerializer):
     class Meta:
         model = Measurement
         fields = (
-            *("id", "model", "profile", "max_concurrency", "tokens_per_second", "status"),
-            *("slo", "measured_at", "evidence", "note", "reason"),
+            *("id", "model", "profile", "max_concurrency", "tokens_per_second", "status", "stale_cause", "stale_why"),
+            *("self_check", "slo", "measured_at", "evidence", "note", "reason"),
         )
+        read_only_fields = ("stale_cause", "stale_why", "self_check")
+        observed = frozenset({"self_check"})
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         named = attrs.pop("profile", None)

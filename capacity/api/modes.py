@@ -13,6 +13,7 @@ from capacity.api import bodies
 from capacity.api.verbs import OPERATORS, OnModel, read
 from capacity.briefings.mode_facts import NEXT, document, facts_of
 from capacity.models import LanguageModel
+from capacity.outdated import outdated_of
 from quotas.api.base import require
 from quotas.api.errors import bad_request
 
@@ -34,6 +35,24 @@ class EndRest(OnModel):
         require(request.user.may_operate, OPERATORS)
         services.end_rest(model, actor=request.user, reason=read(bodies.Reason, request)["reason"], now=self.now())
         return Response({"model": model.name, "removals_rest_until": None})
+
+
+class Replacing(OnModel):
+    verb = "replacing"
+
+    @extend_schema(
+        operation_id="model_replacing",
+        request=bodies.Replacing,
+        responses={200: bodies.ReplacingSet, **bodies.refused(400, 403, 404)},
+    )
+    def post(self, request: Any, name: str) -> Response:
+        """Pause the replacing of a model's outdated replicas, or let it go on."""
+        model = self.model(request, name)
+        require(request.user.may_operate, OPERATORS)
+        asked = read(bodies.Replacing, request)
+        services.model_replacing(model, asked["paused"], actor=request.user, reason=asked["reason"])
+        found = outdated_of(model).replicas
+        return Response({"model": model.name, "paused": asked["paused"], "outdated": [replica.name for replica in found]})
 
 
 class Mode(OnModel):

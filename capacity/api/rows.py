@@ -6,11 +6,14 @@ from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
 
 from capacity import services
-from capacity.api import catalog
+from capacity.api import bodies, catalog
 from capacity.api.access import visible_nodes, visible_pools
 from capacity.models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica, Sample, Slo
+from capacity.services.outdating import outdating
+from quotas.api.base import require
 from quotas.api.catalog import Catalog
 from quotas.models import Pool, User
 
@@ -99,6 +102,18 @@ class Profiles(Edited):
 
     def rows(self, user: User) -> QuerySet[Profile]:
         return Profile.objects.visible_to(user).select_related("model").order_by("model__name", "-priority", "name")
+
+    @extend_schema(responses={200: bodies.Previewed, **bodies.refused(400, 403, 404)})
+    def preview(self, request: Any, **path: Any) -> Response:
+        """What a PATCH of these fields would warn of and make outdated. It refuses what that would refuse; nothing is changed."""
+        row = self.found()
+        require(self.may_write(request.user), self.writers)
+        given = self.get_serializer(row, data=request.data, partial=True)
+        given.is_valid(raise_exception=True)
+        self.apply(row, given)
+        warnings, found = services.check(row), outdating(row)
+        told = {"warnings": warnings, "changed": found.changed, "measurements": found.measurements}
+        return Response(bodies.Previewed({**told, "replicas": found.replicas, "waiting": found.waiting}).data)
 
 
 @extend_schema(tags=["measurements"])

@@ -13,7 +13,7 @@ from .brake import brake_pull, brake_release
 from .edits import model_mode, model_wake, node_cordon, node_resources, node_resources_preview, pool_create
 from .endpoints import endpoint_add, endpoint_preview, endpoint_remove
 from .modes import end_rest
-from .retiring import model_retire
+from .retiring import model_replacing, model_retire
 from .taking_over import TakeOver, take_over, take_over_preview
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "endpoint_remove",
     "exclusive",
     "model_mode",
+    "model_replacing",
     "model_retire",
     "model_wake",
     "node_cordon",

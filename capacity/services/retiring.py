@@ -1,4 +1,4 @@
-"""Switching a model off: not past requests that nobody has looked at."""
+"""Switching a model off, not past requests that nobody has looked at; and pausing the replacing of its outdated replicas."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from quotas.models import User
-from quotas.services.rows import Findings, rule_for, save
+from quotas.services.rows import Findings, exclusive, rule_for, save
 
 from ..briefings.retirement import arrival, gateways, is_used, use_of
-from ..models import LanguageModel
+from ..models import LanguageModel, Profile
 from .modes import is_nobodys
 
 
@@ -34,3 +34,13 @@ def model_retire(model: LanguageModel, *, actor: User | None, reason: str) -> li
     model.min_replicas = model.max_replicas = 0
     model.scale_to_zero = True
     return save(model, actor=actor, reason=reason.strip())
+
+
+def model_replacing(model: LanguageModel, paused: bool, *, actor: User | None, reason: str) -> None:
+    """Paused: replicas of the model that are outdated stay, of all its profiles; else they are replaced one at a time."""
+    if not reason.strip():
+        raise ValidationError({"reason": "Say why: give a reason."})
+    with exclusive():
+        for profile in Profile.objects.filter(model=model):
+            profile.replacing_paused = paused
+            save(profile, actor=actor, reason=reason.strip())

@@ -29,6 +29,7 @@ BODIES: tuple[dict[str, Any], ...] = (
     {"url": "http://127.0.0.1:9", "profile": "sim1", "nodes": ["n1"], "model": "m", "reason": "x"},
     {"on": True, "reason": "x"},
     {"reason": "x", "confirm": "yes"},
+    {"reason": "x", "act": "pause", "paused": True},
 )
 PAGES = {
     "pool_brake": "p",
@@ -36,6 +37,7 @@ PAGES = {
     "model_mode": "m",
     "model_end_rest": "m",
     "model_retire": "m",
+    "model_replacing": "m",
     "node_cordon": "n1",
     "engine_forget": "m/r0",
     "engine_add": None,
@@ -43,6 +45,7 @@ PAGES = {
 }
 API = (
     *("pools/p/brake", "pools/p/take-over", "models/m/mode", "models/m/end_rest", "models/m/retire", "models/m/pause"),
+    "models/m/replacing",
     *("nodes/n1/cordon", "endpoints/registered", "endpoints/registered/preview", "endpoints/registered/m/r0"),
     *("pools/p", "nodes/n1", "models/m", "pools", "nodes", "models"),
 )

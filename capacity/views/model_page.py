@@ -14,6 +14,7 @@ from django.utils.text import capfirst
 
 from ..csv_cells import csv_lines
 from ..models import Action, Decision, LanguageModel, Measurement, Profile, Replica, Sample
+from ..outdated import outdated_of
 from ..series import lines
 from ..timerange import PRESETS, InvalidRange, TimeRange, default_since, parse_range
 from .board import is_old, threshold_percent
@@ -143,6 +144,7 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
         "last_change": _last_change(model),
         "decisions": decisions,
         "replicas": replica_rows(replicas, sample, now),
+        "outdated": outdated_of(model, replicas),
         "profiles": _profile_rows(model, replicas, newest),
         "actions": list(Action.objects.filter(model=model)[:ACTIONS_SHOWN]),
         "changes": _changes(model),
