@@ -12,15 +12,16 @@ from typing import Any, Literal, Protocol
 
 from capacity.domain.measurement.types import Contents
 
-Shape = Literal["object", "list", "lines", "csv", "yaml"]
+Shape = Literal["object", "list", "lines", "csv", "yaml", "text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """A file that could be parsed, by its content and never its name.
 
-    `shape`: one JSON object; a JSON list; JSON Lines (also several objects one after another); CSV; YAML. `documents` are the
-    object (one), the list's items, the lines' objects, the CSV's rows as lists of cells, or the YAML's documents. NaN and
+    `shape`: one JSON object; a JSON list; JSON Lines (also several objects one after another); CSV; YAML; any
+    other text. `documents` are the object (one), the list's items, the lines' objects, the CSV's rows as lists of cells, the
+    YAML's documents, or the first lines of a text. NaN and
     Infinity have become None. Long per-request lists are cut out while reading (`streaming`), so that memory stays bounded.
     """
 

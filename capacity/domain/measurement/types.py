@@ -21,6 +21,7 @@ Flag = Literal[
     "errors_unknown",  # the file does not say how many requests failed
     "not_steady",  # an open loop whose queue still grew when it ended
     "estimated",  # a latency that its level rests on is estimated
+    "client_queue",  # by rate and with a cap: its TTFT leaves out the wait in the client's own queue
     "input_tokens",  # its tokens are input tokens: embeddings and rerank have no output
     "simulated",  # the file says that no engine was measured
 ]
@@ -98,6 +99,8 @@ class Setting:
     variant: str | None = None
     """Any other setting that keeps two sweeps apart: speculative decoding, a label, a scenario."""
     hints: Mapping[str, str] = field(default_factory=dict, compare=False)
+    drawn: bool = field(default=False, compare=False)
+    """The lengths are means of requests of different length: they part two sweeps only where they lie far apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,67 @@
+"""Judged sweeps as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from .figures import plain
+from .level import shown_level
+from .types import LATENCIES, Judgement, Setting, Skipped, Stage
+from .words import FLAGS
+
+_HEADING: Final = ("in flight", "requests", "errors", "seconds", "tokens/s", "TTFT p95", "TPOT p95", "end to end p95", "flags")
+
+
+def lines(judgements: Sequence[Judgement], skipped: Sequence[Skipped]) -> Iterator[str]:
+    """Each sweep with its stages, its measurement and why; then what was left out."""
+    for judgement in judgements:
+        yield title(judgement.sweep.setting)
+        yield from _columns([_HEADING, *(_cells(stage) for stage in judgement.sweep.stages)])
+        yield _measurement(judgement)
+        yield judgement.why
+        yield from _meanings(judgement.sweep.stages)
+        yield ""
+    for row in skipped:
+        yield f"Left out: {row.where}: {row.why}"
+
+
+def title(setting: Setting) -> str:
+    parts = [setting.model or "unknown model", setting.tool, setting.engine, setting.hardware, _lengths(setting), setting.variant]
+    return " · ".join(part for part in parts if part)
+
+
+def _lengths(setting: Setting) -> str:
+    if setting.input_tokens is None and setting.output_tokens is None:
+        return ""
+    return f"{_or_dash(setting.input_tokens)} tokens in, {_or_dash(setting.output_tokens)} out"
+
+
+def _measurement(judgement: Judgement) -> str:
+    found = judgement.measured
+    if found is None:
+        return "No measurement."
+    return f"{found.max_concurrency} in flight, {plain(found.tokens_per_second)} tokens/s, {found.kind.replace('_', ' ')}."
+
+
+def _cells(stage: Stage) -> tuple[str, ...]:
+    latencies = [_or_dash(stage.statistics(latency).get("p95")) for latency in LATENCIES]
+    counts = (stage.requests, stage.errors, stage.seconds, stage.tokens_per_second)
+    flags = " ".join(flag.replace("_", "-") for flag in sorted(stage.flags))
+    return (_or_dash(shown_level(stage)), *(_or_dash(value) for value in counts), *latencies, flags)
+
+
+def _or_dash(value: float | None) -> str:
+    return "–" if value is None else plain(value)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADING))]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+        yield "  ".join([*cells, row[-1]]).rstrip()
+
+
+def _meanings(stages: Sequence[Stage]) -> Iterator[str]:
+    for flag in sorted({flag for stage in stages for flag in stage.flags}):
+        yield f"{flag.replace('_', '-')}: {FLAGS[flag].removeprefix(f'{flag}: ')}"
