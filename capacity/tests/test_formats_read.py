@@ -72,7 +72,7 @@ ONE_STAGE = [
         {"p50": 265, "p99": 585}, {"p50": 21.4, "p99": 26.5}, {"p50": 3000, "p99": 3700}, set(),
     ),
     (
-        "genai-bench-run.json", "genai-bench", None, 4, 3.8, 60, 2, 30, 220, (480, 300),
+        "genai-bench-run.json", "genai-bench", None, 4, None, 60, 2, 30, 220, (480, 300),
         {"mean": 52, "p95": 60}, {"p95": 20}, {"p99": 2300}, set(),
     ),
     (

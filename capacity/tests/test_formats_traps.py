@@ -285,6 +285,12 @@ def test_lengths_of_genai_bench_are_those_of_its_scenario(scenario, lengths):
     assert (setting.input_tokens, setting.output_tokens) == lengths
 
 
+@pytest.mark.parametrize(("per_minute", "in_flight"), [(120.0, None), (90.0, 2.85), (None, None)])
+def test_the_setting_of_genai_bench_stands_where_littles_law_confirms_it(per_minute, in_flight):
+    _, stage = only(changed("genai-bench-run.json", "aggregated_metrics", "requests_per_minute", to=per_minute))
+    assert (stage.asked, stage.mean_in_flight) == (4, in_flight and pytest.approx(in_flight))
+
+
 def test_the_warm_up_of_tgis_benchmarker_is_listed_and_virtual_users_are_a_level_only_in_a_closed_loop():
     contents = read("tgi-bench.json")
     assert [skipped.where for skipped in contents.skipped] == ["tgi-bench.json, warmup"]

@@ -12,6 +12,7 @@ from capacity.domain.measurement.types import Contents, Setting, Stage
 
 NAME: Final = "genai-bench"
 
+_NEAR: Final = 0.10
 _LENGTHS: Final = re.compile(r"\s*([NDU])\(([\d.]+),([\d.]+)\)(?:/\(([\d.]+),([\d.]+)\))?")
 
 
@@ -36,10 +37,11 @@ def _row(where: str, found: Mapping[str, Any]) -> values.Row:
         return nothing
     rate = values.ratio(values.positive(found.get("requests_per_minute")), 60)
     latencies = {name: values.statistics(values.at(found, "stats", name), 1e3) for name in ("ttft", "tpot", "e2e_latency")}
+    asked = values.level(found.get("num_concurrency"))
     stage = Stage(
         where=where,
-        asked=values.level(found.get("num_concurrency")),
-        mean_in_flight=values.product(rate, latencies["e2e_latency"].get("mean"), 1e-3),
+        asked=asked,
+        mean_in_flight=_in_flight(asked, values.product(rate, latencies["e2e_latency"].get("mean"), 1e-3)),
         requests=requests,
         errors=errors,
         seconds=values.positive(found.get("run_duration")) or values.ratio(requests, rate),
@@ -50,6 +52,12 @@ def _row(where: str, found: Mapping[str, Any]) -> values.Row:
         flags=values.flags(errors),
     )
     return _setting(found), stage
+
+
+def _in_flight(asked: int | None, by_littles_law: float | None) -> float | None:
+    """The rate holds the ramp and the tail of a run too: where the law confirms the setting, the setting stands."""
+    confirms = asked is not None and by_littles_law is not None and abs(by_littles_law - asked) <= _NEAR * asked
+    return None if confirms else values.positive(by_littles_law)
 
 
 def _setting(found: Mapping[str, Any]) -> Setting:

@@ -170,5 +170,4 @@ def contents(rows: Iterable[Row]) -> Contents:
 def _nothing(skipped: tuple[Skipped, ...]) -> str:
     if not skipped:
         return "it holds no run."
-    more = f" ({len(skipped)} runs, none usable)" if len(skipped) > 1 else ""
-    return f"nothing usable{more}: {skipped[0].why}"
+    return skipped[0].why if len(skipped) == 1 else f"none of its {len(skipped)} runs is usable; the first: {skipped[0].why}"
