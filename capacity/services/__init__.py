@@ -12,12 +12,14 @@ from . import template_rules as template_rules
 from .brake import brake_pull, brake_release
 from .edits import model_mode, model_wake, node_cordon, node_resources, node_resources_preview, pool_create
 from .endpoints import endpoint_add, endpoint_preview, endpoint_remove
+from .measurements import Origin, measurement_accept, measurement_of, measurement_store
 from .modes import end_rest
 from .retiring import model_replacing, model_retire
 from .taking_over import TakeOver, take_over, take_over_preview
 
 __all__ = [
     "Conflict",
+    "Origin",
     "TakeOver",
     "brake_pull",
     "brake_release",
@@ -28,6 +30,9 @@ __all__ = [
     "endpoint_preview",
     "endpoint_remove",
     "exclusive",
+    "measurement_accept",
+    "measurement_of",
+    "measurement_store",
     "model_mode",
     "model_replacing",
     "model_retire",

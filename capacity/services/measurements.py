@@ -1,0 +1,167 @@
+"""A judged sweep becomes a measurement of a profile: once, with all that it rests on; and an outdated one is accepted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from quotas.models import User
+from quotas.services import exclusive, save
+
+from ..domain.fingerprint import Run, fingerprint
+from ..domain.measurement.contradiction import Contradictions, contradictions
+from ..domain.measurement.document import evidence_of, measured_document, setting_document, stage_document
+from ..domain.measurement.level import whole_level
+from ..domain.measurement.slo_text import slo_text
+from ..domain.measurement.types import Judgement, Measured, Slo
+from ..fingerprints import purpose_of, run_of
+from ..models import Measurement, Profile
+from ..slo_rows import row_of_slo
+
+SIX_DIGITS: Final = Decimal("0.000001")
+UNASKED: Final = "Say why it is stored: the reason stands in the history."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a sweep comes from. `files`: `name` and `sha256` of each; `cache_hit_rate` 0–1; None is unknown."""
+
+    files: Sequence[Mapping[str, str]] = ()
+    measured_at: datetime | None = None
+    cache_hit_rate: float | None = None
+    engine_version: str = ""
+    """What the engine itself said, where llmgw ran the sweep; the file's stands before it."""
+
+
+NOWHERE: Final = Origin()
+
+
+def measurement_store(
+    profile: Profile,
+    judgement: Judgement,
+    *,
+    slo: Slo | None,
+    actor: User | None,
+    reason: str,
+    replicas: int = 1,
+    concurrency: int | None = None,
+    origin: Origin = NOWHERE,
+) -> tuple[Measurement, list[str]]:
+    """Stores it as current; as outdated where the sweep contradicts the profile, which a warning says and a person may accept.
+
+    `judgement` was judged by `slo` with `replicas`. `concurrency`: requests in flight that a person states, where the sweep says
+    none. The same sweep, judged alike, is one measurement: the stored one comes back with a warning. ValidationError where it
+    gives no measurement, or without a reason."""
+    if not reason.strip():
+        raise ValidationError({"reason": UNASKED})
+    row, warnings = measurement_of(profile, judgement, slo=slo, replicas=replicas, concurrency=concurrency, origin=origin)
+    with exclusive():
+        there = Measurement.objects.filter(profile=profile, digest=row.digest).first()
+        if there is not None:
+            return there, [f"This sweep is measurement {there.pk} of {profile} already: nothing is stored."]
+        return row, [*warnings, *save(row, actor=actor, reason=reason.strip())]
+
+
+def measurement_of(
+    profile: Profile,
+    judgement: Judgement,
+    *,
+    slo: Slo | None,
+    replicas: int = 1,
+    concurrency: int | None = None,
+    origin: Origin = NOWHERE,
+) -> tuple[Measurement, list[str]]:
+    """The row that storing would write, and what it would warn of. Writes nothing."""
+    judged = judgement if concurrency is None else stated(judgement, concurrency, replicas)
+    if judged.measured is None:
+        raise ValidationError(
+            f"{judged.why.rstrip('.')}: it gives no measurement. State the concurrency to store it all the same."
+        )
+    evidence = evidence_of(judged, slo=slo, replicas=replicas, files=origin.files, cache_hit_rate=origin.cache_hit_rate)
+    if origin.engine_version and not judged.sweep.setting.engine_version:
+        evidence["setting"]["engine_version"] = origin.engine_version
+    row = Measurement(
+        profile=profile,
+        max_concurrency=judged.measured.max_concurrency,
+        tokens_per_second=Decimal(str(judged.measured.tokens_per_second)).quantize(SIX_DIGITS),
+        kind=judged.measured.kind,
+        slo=None if slo is None else row_of_slo(slo),
+        status=Measurement.Status.CURRENT,
+        evidence=evidence,
+        digest=digest_of(judged, slo, replicas),
+        measured_at=origin.measured_at or timezone.now(),
+    )
+    return row, _held_against(row, judged, slo, origin)
+
+
+def stated(judgement: Judgement, concurrency: int, replicas: int) -> Judgement:
+    """The same with a concurrency that a person states; its tokens are of the level that is so many in flight."""
+    if judgement.measured is not None:
+        raise ValidationError(
+            {"concurrency": f"The sweep itself says {judgement.measured.max_concurrency} in flight: leave the concurrency out."}
+        )
+    if concurrency < 1:
+        raise ValidationError({"concurrency": "State at least 1 request in flight."})
+    levels = {whole_level(stage): stage for stage in judgement.sweep.stages if stage.tokens_per_second is not None}
+    alone = levels[None] if set(levels) == {None} and len(judgement.sweep.stages) == 1 else None
+    chosen = levels.get(concurrency * replicas, alone)
+    if chosen is None or chosen.tokens_per_second is None:
+        known = ", ".join(str(level // replicas) for level in sorted(level for level in levels if level) if level >= replicas)
+        raise ValidationError({"concurrency": f"The sweep has no tokens/s at {concurrency} in flight; it has {known or 'none'}."})
+    measured = Measured(max_concurrency=concurrency, tokens_per_second=chosen.tokens_per_second / replicas, kind="not_binding")
+    why = f"{concurrency} in flight is what a person states. {judgement.why}"
+    return replace(judgement, measured=measured, chosen=chosen, why=why)
+
+
+def digest_of(judgement: Judgement, slo: Slo | None, replicas: int) -> str:
+    """Of what was found and how it was judged; not of where it was read."""
+    setting = {**setting_document(judgement.sweep.setting), "hints": None}
+    stages = [{**stage_document(stage), "flags": None} for stage in judgement.sweep.stages]
+    judged = [slo_text(slo) if slo else None, replicas, measured_document(judgement.measured) if judgement.measured else None]
+    return hashlib.sha256(json.dumps([setting, stages, judged], sort_keys=True).encode()).hexdigest()
+
+
+def _held_against(row: Measurement, judgement: Judgement, slo: Slo | None, origin: Origin) -> list[str]:
+    """Stamps what it was measured of, and marks it outdated where that is not what the profile is."""
+    profile, model = row.profile, row.profile.model
+    run = run_of(profile, model.name)
+    setting = judgement.sweep.setting
+    version = setting.engine_version or origin.engine_version
+    found = contradictions(run, replace(setting, engine_version=version or None), model.served_names)
+    said = [*found.sentences, *_of_slo(row, slo)]
+    if not found.elsewhere:
+        row.fingerprint = fingerprint(_as_measured(run, found), purpose_of(model, row.slo if model.slo else None))
+    if not said:
+        return []
+    row.status, row.stale_cause = Measurement.Status.STALE, Measurement.Cause.FINGERPRINT
+    row.stale_why = " ".join(said)
+    return [f"Stored as outdated: {row.stale_why} It lets replicas be added and never lets one be removed until it is accepted."]
+
+
+def _as_measured(run: Run, found: Contradictions) -> Run:
+    return replace(run, engine=found.engine or run.engine, engine_version=found.engine_version or run.engine_version)
+
+
+def _of_slo(row: Measurement, slo: Slo | None) -> list[str]:
+    wanted = row.profile.model.slo
+    if wanted is None or row.slo == wanted:
+        return []
+    return [f"It was judged by {slo_text(slo) if slo else 'no SLO'}, and {row.profile.model} is to keep {wanted}."]
+
+
+def measurement_accept(measurement: Measurement, *, actor: User | None, reason: str) -> list[str]:
+    """An outdated one is good again, for the profile as it is now. Refused without a reason, and where it is not outdated."""
+    if not reason.strip():
+        raise ValidationError({"reason": "Say why an outdated measurement is good again: give a reason."})
+    if measurement.status != Measurement.Status.STALE:
+        raise ValidationError(f"It is {measurement.get_status_display().lower()}, not outdated: there is nothing to accept.")
+    measurement.status = Measurement.Status.CURRENT
+    return save(measurement, actor=actor, reason=reason.strip())
