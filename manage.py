@@ -11,6 +11,10 @@ def main() -> None:
         from capacity.plan_file import run
 
         sys.exit(run(sys.argv[2:]))
+    if sys.argv[1:2] == ["model_target"] and any(word.partition("=")[0] == "--snapshot" for word in sys.argv[2:]):
+        from capacity.target_file import run
+
+        sys.exit(run(sys.argv[2:]))
     # before the settings are read: they make what an installation lacks
     from llmgw_site.installation import lack
 

@@ -49,6 +49,10 @@ class Granter:
             return False
         return self._start(need, rating)
 
+    def one_more(self, need: Need) -> bool:
+        """One replica for a need that is met already, in the same order: within the entitlement first."""
+        return self._grant_entitled(need) or self._grant(need)
+
     def _by_priority(self, needs: Iterable[Need]) -> None:
         """A lower priority starts when the higher has no need left that can be placed."""
         ranked = sorted(needs, key=lambda need: -need.tally.model.priority)
@@ -165,7 +169,7 @@ class Granter:
         self.room.take(profile, nodes)
         self.ledger.grant(model, profile.resource, rating.units)
         need.started += 1
-        need.capacity += rating.concurrency or 0
+        need.capacity += need.gives(rating)
         return self._give(need, rating, "start", nodes=nodes)
 
     def _give(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -13,6 +13,11 @@ from capacity.domain.placement import Purpose, Rating
 from capacity.domain.types import Action, LimitedBy, Replica, Settings
 
 Share = tuple[bool, Fraction]
+
+
+def in_flight_of(rating: Rating) -> int:
+    """What one replica gives to a need that is counted in requests in flight; unmeasured: nothing."""
+    return rating.concurrency or 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +34,8 @@ class Need:
     step: int
     demand: int
     capacity: int
+    gives: Callable[[Rating], int] = in_flight_of
+    """What one replica of a profile adds to `capacity`, in the unit of `demand`."""
     added: int = 0
     started: int = 0
     wake_profile: Rating | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from capacity.domain.granting import Granter
 from capacity.domain.load import Tally
@@ -15,13 +15,22 @@ Held = Sequence[tuple[Tally, Sequence[Replica]]]
 """Each model's count with its replicas."""
 
 
-def granter_of(snapshot: Snapshot, held: Held, policy: QuotaPolicy) -> Granter:
+def granter_of(
+    snapshot: Snapshot,
+    held: Held,
+    policy: QuotaPolicy,
+    *,
+    occupying: Held | None = None,
+    charged: Mapping[str, str] | None = None,
+) -> Granter:
+    """`occupying`: those that hold hardware, where that is not all of `held`; `charged`: model → the scope that pays for what
+    is granted to it, where that is not its own."""
     quotas_known = snapshot.quotas is not None and snapshot.scopes is not None
     stores = {"quotas": quotas_known, "measurements": snapshot.measurements is not None}
     missing = tuple(store for store, known in stores.items() if not known)
     nodes = {node.name: node for node in snapshot.nodes or ()}
-    room = _room(snapshot, held) if snapshot.nodes is not None else None
-    ledger = None if missing else policy.ledger([_claim(counted) for counted, _ in held])
+    room = _room(snapshot, held if occupying is None else occupying) if snapshot.nodes is not None else None
+    ledger = None if missing else policy.ledger([_claim(counted) for counted, _ in held], charged)
     return Granter(ledger=ledger, room=room, nodes=nodes, missing=missing)
 
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from capacity.domain import measuring
+from capacity.domain.counting import ratings_of
 from capacity.domain.granting import Granter
 from capacity.domain.load import Tally, tally
 from capacity.domain.needs import Need, need_of, replacement
 from capacity.domain.needs import measuring as need_to_measure
 from capacity.domain.offer import granter_of
-from capacity.domain.placement import Rating, rate
+from capacity.domain.placement import Rating
 from capacity.domain.problems import problems_of
 from capacity.domain.removal import Verdict, removal
 from capacity.domain.types import Action, Decision, LimitedBy, Model, Plan, Replica, Snapshot, Waiting
@@ -62,7 +63,7 @@ def plan(snapshot: Snapshot, policy: QuotaPolicy | None = None) -> Plan:
 
 def _cases(snapshot: Snapshot) -> list[_Case]:
     """Every model counted, by name."""
-    ratings = _ratings(snapshot)
+    ratings = ratings_of(snapshot)
     replicas: dict[str, list[Replica]] = {}
     for replica in snapshot.replicas or ():
         replicas.setdefault(replica.model, []).append(replica)
@@ -75,15 +76,6 @@ def _cases(snapshot: Snapshot) -> list[_Case]:
         found = victims(counted, cordoned, snapshot.settings.scale_down_fraction, snapshot.at)
         cases.append(_Case(tally=counted, replicas=held, found=found, order=sorted(own.values(), key=Rating.order)))
     return cases
-
-
-def _ratings(snapshot: Snapshot) -> dict[str, dict[str, Rating]]:
-    measured = {(row.model, row.profile): row for row in snapshot.measurements or ()}
-    ratings: dict[str, dict[str, Rating]] = {}
-    for profile in snapshot.profiles:
-        rating = rate(profile, measured.get((profile.model, profile.name)), snapshot.settings)
-        ratings.setdefault(profile.model, {})[profile.name] = rating
-    return ratings
 
 
 def _grant(snapshot: Snapshot, cases: Sequence[_Case], policy: QuotaPolicy) -> list[Action]:

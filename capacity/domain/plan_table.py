@@ -16,12 +16,12 @@ def table(plan: Plan) -> str:
         f"{_counted(len(plan.problems), 'problem')}"
     ]
     if plan.decisions:
-        blocks.append(_columns(_DECISION_HEADS, [_decision(decision) for decision in plan.decisions]))
+        blocks.append(columns(_DECISION_HEADS, [_decision(decision) for decision in plan.decisions]))
     if plan.actions:
-        blocks.append(_columns(("ACTION", "WHAT", "WHERE", "BECAUSE"), [_action(action) for action in plan.actions]))
+        blocks.append(columns(("ACTION", "WHAT", "WHERE", "BECAUSE"), [_action(action) for action in plan.actions]))
     if plan.problems:
         rows = [(PROBLEMS[problem.code].title, problem.subject, problem.detail) for problem in plan.problems]
-        blocks.append(_columns(("PROBLEM", "OF", "DETAIL"), rows))
+        blocks.append(columns(("PROBLEM", "OF", "DETAIL"), rows))
     return "\n\n".join(blocks)
 
 
@@ -60,7 +60,7 @@ def _action(action: Action) -> tuple[str, ...]:
     return (f"{action.op} (advice)" if action.advice else action.op, what, ", ".join(action.nodes) or "–", because)
 
 
-def _columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Left-aligned columns as wide as their widest cell; the last one runs on. Control characters are shown escaped."""
     cells = [heads, *([_plain(cell) for cell in row] for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(heads) - 1)]

@@ -6,7 +6,7 @@ entitlement, nobody is short of one, and nothing is kept for anybody: `entitled`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from quotas.domain.tenancy import Tenancy
 from quotas.domain.types import Claim, LimitStop, Problem, Quota, ReservedStop, Scope, covers
@@ -38,21 +38,26 @@ class QuotaPolicy:
             found = self._bindings[scope] = tuple(sorted(rows, key=lambda row: (row.scope, row.target)))
         return found
 
-    def ledger(self, claims: Iterable[Claim]) -> Ledger:
-        """The books of one pass, opened with what each model holds."""
-        return Ledger(self, claims)
+    def ledger(self, claims: Iterable[Claim], charged: Mapping[str, str] | None = None) -> Ledger:
+        """The books of one pass, opened with what each model holds. `charged`: model → the scope that pays for what is
+        granted to it, where that is not its own."""
+        return Ledger(self, claims, charged or {})
 
 
 class Ledger:
     """Usage of every binding row in one pass; each model counts once for a row, however many paths lead to its scope."""
 
-    __slots__ = ("_binding", "_claims", "_policy", "_used")
+    __slots__ = ("_binding", "_charged", "_claims", "_policy", "_used")
 
-    def __init__(self, policy: QuotaPolicy, claims: Iterable[Claim]) -> None:
+    def __init__(self, policy: QuotaPolicy, claims: Iterable[Claim], charged: Mapping[str, str]) -> None:
         self._policy = policy
+        self._charged = charged
         self._claims = {claim.model: claim for claim in claims}
         self._used: dict[tuple[str, str], int] = {}
         self._binding: dict[tuple[str, str], tuple[Quota, ...]] = {}
+        for scope in charged.values():
+            for row in policy.limits_over(scope):
+                self._used[row.scope, row.target] = 0
         for claim in self._claims.values():
             self._open(claim)
 
@@ -69,11 +74,19 @@ class Ledger:
         key = (model, resource)
         rows = self._binding.get(key)
         if rows is None:
-            over = self._policy.limits_over(self._claims[model].scope)
+            over = self._policy.limits_over(self._charged.get(model, self._claims[model].scope))
             rows = self._binding[key] = tuple(
                 row for row in over if (covers(row.target, resource) if row.model is None else row.model == model)
             )
         return rows
+
+    def standing(self, model: str, resource: str) -> tuple[LimitStop, ...]:
+        """Every limit over the model's replicas in that class with its use as it stands now, by scope and target."""
+        return tuple(
+            LimitStop(scope=row.scope, target=row.target, limit=row.limit, used=self._used[row.scope, row.target])
+            for row in self._rows(model, resource)
+            if row.limit is not None
+        )
 
     def blocked(self, model: str, resource: str, units: int) -> tuple[LimitStop, ...]:
         """The limits that one more replica of `units` (all hosts) would pass, by scope and target; empty: none."""
