@@ -8,6 +8,7 @@ from celery import shared_task
 from django.conf import settings
 
 from . import fleet_scrape, rollup, unheard
+from .measuring import worker
 from .models import Lease
 from .observation import endpoint_watch
 from .reconcile import pools, run_pass
@@ -45,6 +46,17 @@ def scrape_shard(source: str, number: int, endpoints: list[tuple[str, str, str]]
 @shared_task
 def scrape_registered() -> None:
     endpoint_watch.watch_into_store(redis_client(), datetime.now(UTC))
+
+
+@shared_task(acks_late=False, time_limit=None, soft_time_limit=None)
+def run_sweeps() -> None:
+    """In the worker for sweeps alone, one after another. Taken off the queue first: a second delivery finds nothing to do."""
+    worker.run_queued()
+
+
+@shared_task
+def watch_sweeps() -> None:
+    worker.watch(datetime.now(UTC))
 
 
 @shared_task

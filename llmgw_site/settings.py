@@ -208,7 +208,12 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
 # a second installation at the same Redis takes none of the first one's tasks
 CELERY_TASK_DEFAULT_QUEUE = f"control.{INSTALLATION_ID}"
-CELERY_TASK_ROUTES = {"capacity.tasks.scrape*": {"queue": f"scrape.{INSTALLATION_ID}"}}
+BENCH_QUEUE = f"bench.{INSTALLATION_ID}"
+BENCH_WAKE_SECONDS = 15
+CELERY_TASK_ROUTES = {
+    "capacity.tasks.scrape*": {"queue": f"scrape.{INSTALLATION_ID}"},
+    "capacity.tasks.run_sweeps": {"queue": BENCH_QUEUE},
+}
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {
         "task": "capacity.tasks.reconcile_all",
@@ -226,6 +231,11 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": SCRAPE_SECONDS},
     },
     "heartbeat": {"task": "capacity.tasks.beat_heartbeat", "schedule": 10, "options": {"expires": 10}},
+    "sweeps": {
+        "task": "capacity.tasks.watch_sweeps",
+        "schedule": BENCH_WAKE_SECONDS,
+        "options": {"expires": BENCH_WAKE_SECONDS},
+    },
     "rollup": {"task": "capacity.tasks.rollup", "schedule": 300, "options": {"expires": 300}},
     "prune": {"task": "capacity.tasks.prune", "schedule": 3600, "options": {"expires": 3600}},
 }

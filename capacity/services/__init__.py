@@ -15,12 +15,16 @@ from .endpoints import endpoint_add, endpoint_preview, endpoint_remove
 from .measurements import Origin, measurement_accept, measurement_of, measurement_store
 from .modes import end_rest
 from .retiring import model_replacing, model_retire
+from .sweeps import bench_prepare, bench_start, bench_stop
 from .taking_over import TakeOver, take_over, take_over_preview
 
 __all__ = [
     "Conflict",
     "Origin",
     "TakeOver",
+    "bench_prepare",
+    "bench_start",
+    "bench_stop",
     "brake_pull",
     "brake_release",
     "check",

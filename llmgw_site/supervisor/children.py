@@ -80,6 +80,11 @@ def _control(site: Site) -> list[Child]:
         "--pool", "prefork", "-c", "2",
         "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO",
     )  # fmt: skip
+    # one process, one sweep at a time; what it measures with must not share the processes of the passes
+    sweeps = (
+        "celery", "-A", "llmgw_site", "worker", "-Q", f"bench.{mine}", "-n", "bench@%h", "--pool", "solo",
+        "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO",
+    )  # fmt: skip
     beat = (
         "celery", "-A", "llmgw_site", "beat", "--schedule", str(site.folder / "celerybeat-schedule"), "--pidfile=",
         "--loglevel", "INFO",
@@ -87,6 +92,7 @@ def _control(site: Site) -> list[Child]:
     return [
         Child(name="web", command=_module(*web), stage=1),
         Child(name="worker", command=_module(*worker), stage=2),
+        Child(name="bench", command=_module(*sweeps), stage=2),
         Child(name="beat", command=_module(*beat), stage=2),
     ]
 

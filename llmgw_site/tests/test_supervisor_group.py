@@ -119,7 +119,7 @@ def test_one_that_keeps_dying_is_named(folder):
 def test_the_examples_children_are_wanted_while_its_flag_exists(tmp_path):
     site = Site(folder=tmp_path, root=tmp_path, host="127.0.0.1", port=8000)
     usual = {child.name for child in site.wanted("")}
-    assert usual == {"web", "worker", "beat", "node"}
+    assert usual == {"web", "worker", "bench", "beat", "node"}
     (tmp_path / "example.json").write_text("{}")
     assert {child.name for child in site.wanted("")} - usual == {"node-example", "gateway"}
     (tmp_path / "example.json").unlink()

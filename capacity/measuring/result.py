@@ -1,0 +1,45 @@
+"""What a sweep has shown becomes a measurement of its profile."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+
+from quotas.models import User
+
+from .. import services
+from ..bench.asked import Swept
+from ..domain.measurement.judge import judge
+from ..domain.measurement.types import Slo, Sweep
+from ..models import BenchRun, Measurement
+
+
+def store(run: BenchRun, slo: Slo, swept: Swept, now: datetime) -> tuple[Measurement | None, str]:
+    """The stored measurement, None where the sweep gives none, and the sentence that says so."""
+    judgement = judge(Sweep(setting=swept.setting, stages=swept.stages), slo)
+    if judgement.measured is None:
+        return None, f"It gives no measurement: {judgement.why}"
+    actor = User.objects.filter(username=run.actor).first()
+    try:
+        stored, warnings = services.measurement_store(
+            run.profile, judgement, slo=slo, actor=actor, reason=reason_of(run), origin=origin_of(swept, now)
+        )
+    except ValidationError as error:
+        return None, f"It was measured and not stored: {' '.join(error.messages)}"
+    return stored, " ".join([judgement.why, *warnings])
+
+
+def origin_of(swept: Swept, now: datetime) -> services.Origin:
+    """What the engine said of itself stands beside the profile's version."""
+    version = swept.setting.engine_version or swept.evidence.get("engine_version") or ""
+    rate = swept.evidence.get("cache_hit_rate")
+    return services.Origin(
+        measured_at=now,
+        cache_hit_rate=rate if isinstance(rate, int | float) else None,
+        engine_version=str(version),
+    )
+
+
+def reason_of(run: BenchRun) -> str:
+    return f"sweep {run.pk}: {run.reason}"[:100]
