@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.bench.formats.contract import Opened, Unreadable
-from capacity.tests.bench_opened import FORMATS, NAMES, format_of, opened
+from capacity.bench.formats.registry import FORMATS
+from capacity.tests.bench_opened import NAMES, format_of, opened
 
 READ = [name for name in NAMES if any(each.recognises(opened(name)) for each in FORMATS)]
 OPENED = {name: opened(name) for name in READ}
@@ -57,8 +58,15 @@ def broken(draw):
     for _ in range(draw(st.integers(1, 4))):
         known = list(places(documents))
         documents = replaced(documents, known[draw(st.integers(0, len(known) - 1))], copy.deepcopy(draw(ODD)))
-    shape = draw(st.sampled_from([found.shape, found.shape, "object", "list", "lines", "csv", "yaml"]))
+    if found.shape == "csv":
+        return Opened(where="file", shape="csv", documents=[cells(row) for row in documents])
+    shape = draw(st.sampled_from([found.shape, found.shape, "object", "list", "lines", "yaml"]))
     return Opened(where="file", shape=shape, documents=documents)
+
+
+def cells(row):
+    """A row of a CSV holds text alone, whatever it says."""
+    return [str(cell)[:100] for cell in row] if isinstance(row, list) else [repr(row)[:100]]
 
 
 def numbers(stage):
@@ -90,7 +98,7 @@ def test_a_broken_file_is_read_or_refused_and_gives_no_number_below_zero(found):
 
 
 @pytest.mark.parametrize("documents", [[], [None], [[]], [{}], [1], ["x"], [[None]], [{"a": {}}]])
-@pytest.mark.parametrize("shape", ["object", "list", "lines", "csv", "yaml"])
+@pytest.mark.parametrize("shape", ["object", "list", "lines", "yaml"])
 def test_what_is_no_result_of_any_tool_is_recognised_by_none(documents, shape):
     assert not any(each.recognises(Opened(where="file", shape=shape, documents=documents)) for each in FORMATS)
 

@@ -139,6 +139,7 @@ def _setting(export: Mapping[str, Any]) -> Setting:
         model=_model(export["input_config"]),
         input_tokens=values.rounded(_mean(export, "input_sequence_length")),
         output_tokens=values.rounded(_mean(export, "output_sequence_length")),
+        drawn=any(values.positive(values.at(export, f"{side}_sequence_length", "std")) for side in ("input", "output")),
         dataset=values.text(values.at(export, "input_config", "datasets", 0, "type")),
         hints=values.hints(
             started=values.text(export.get("start_time")), finished=values.text(export.get("end_time")), **_client_gpus(export)

@@ -98,4 +98,5 @@ def _setting(table: Table) -> Setting:
         tool="AIPerf" if "benchmark duration" in table else "GenAI-Perf",
         input_tokens=values.rounded(_statistic(table, "input sequence length", "avg")),
         output_tokens=values.rounded(_statistic(table, "output sequence length", "avg")),
+        drawn=any(values.positive(_statistic(table, f"{side} sequence length", "std")) for side in ("input", "output")),
     )

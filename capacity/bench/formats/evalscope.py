@@ -91,4 +91,5 @@ def _setting(named: Named) -> Setting:
         tool=NAME,
         input_tokens=values.rounded(_value(named, _INPUT_LENGTH)),
         output_tokens=values.rounded(_value(named, _OUTPUT_LENGTH)),
+        drawn=True,
     )

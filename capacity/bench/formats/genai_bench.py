@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from capacity.bench.formats import values
 from capacity.bench.formats.contract import Opened, Unreadable
+from capacity.domain.measurement.level import NEAR
 from capacity.domain.measurement.types import Contents, Setting, Stage
 
 NAME: Final = "genai-bench"
 
-_NEAR: Final = 0.10
 _LENGTHS: Final = re.compile(r"\s*([NDU])\(([\d.]+),([\d.]+)\)(?:/\(([\d.]+),([\d.]+)\))?")
 
 
@@ -56,7 +56,7 @@ def _row(where: str, found: Mapping[str, Any]) -> values.Row:
 
 def _in_flight(asked: int | None, by_littles_law: float | None) -> float | None:
     """The rate holds the ramp and the tail of a run too: where the law confirms the setting, the setting stands."""
-    confirms = asked is not None and by_littles_law is not None and abs(by_littles_law - asked) <= _NEAR * asked
+    confirms = asked is not None and by_littles_law is not None and abs(by_littles_law - asked) <= NEAR * asked
     return None if confirms else values.positive(by_littles_law)
 
 
@@ -65,7 +65,7 @@ def _setting(found: Mapping[str, Any]) -> Setting:
     asked = _asked_lengths(scenario or "")
     measured = tuple(values.rounded(values.at(found, "stats", f"num_{side}_tokens", "mean")) for side in ("input", "output"))
     length = asked or measured
-    return Setting(tool=NAME, input_tokens=length[0], output_tokens=length[1], variant=scenario)
+    return Setting(tool=NAME, input_tokens=length[0], output_tokens=length[1], drawn=asked is None, variant=scenario)
 
 
 def _asked_lengths(scenario: str) -> tuple[int | None, int | None] | None:

@@ -83,4 +83,5 @@ def _setting(done: Mapping[str, Any]) -> Setting:
         tool=NAME,
         input_tokens=values.rounded(values.at(done, "prompt_len", "mean")),
         output_tokens=values.rounded(values.at(done, "output_len", "mean")),
+        drawn=True,
     )

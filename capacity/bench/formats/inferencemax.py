@@ -172,5 +172,6 @@ def _experiment_setting(found: Mapping[str, Any], requests: int | None) -> Setti
         model=values.text(found.get("model_id")),
         input_tokens=values.mean_length(found.get("total_input_tokens"), requests),
         output_tokens=values.mean_length(found.get("total_output_tokens"), requests),
+        drawn=any(values.is_drawn(found.get(f"total_{side}_tokens"), requests) for side in ("input", "output")),
         hints=values.hints(started=values.text(found.get("date"))),
     )

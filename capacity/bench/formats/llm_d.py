@@ -153,6 +153,7 @@ def _setting(report: Mapping[str, Any], run: _Run) -> Setting:
         hardware=stack.hardware,
         input_tokens=_length(load, run, "input"),
         output_tokens=_length(load, run, "output"),
+        drawn=any(values.at(load, "standardized", f"{side}_seq_len", "value") is None for side in ("input", "output")),
         variant=stack.variant,
         hints=stack.hints | values.hints(harness=_harness(load)),
     )

@@ -82,6 +82,7 @@ def _setting(run: Mapping[str, Any], requests: int | None) -> Setting:
         engine_version=version,
         input_tokens=values.mean_length(run.get("total_input_tokens"), requests),
         output_tokens=values.mean_length(run.get("total_output_tokens"), requests),
+        drawn=any(values.is_drawn(run.get(f"total_{side}_tokens"), requests) for side in ("input", "output")),
         dataset=_dataset(run),
         variant=_variant(run, servers, disaggregated),
         hints=values.hints(

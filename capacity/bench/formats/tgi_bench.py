@@ -78,11 +78,13 @@ def _setting(result: Mapping[str, Any], report: Mapping[str, Any], requests: int
     config = report.get("config")
     sent = values.mean_length(result.get("total_tokens_sent"), requests)
     generated = values.mean_length(result.get("total_tokens"), requests)
+    asked = [values.rounded(values.at(config, f"{part}_options", "num_tokens")) for part in ("prompt", "decode")]
     return Setting(
         tool=NAME,
         model=values.text(values.at(config, "model_name")) or values.text(values.at(config, "tokenizer")),
-        input_tokens=values.rounded(values.at(config, "prompt_options", "num_tokens")) or sent,
-        output_tokens=values.rounded(values.at(config, "decode_options", "num_tokens")) or generated,
+        input_tokens=asked[0] or sent,
+        output_tokens=asked[1] or generated,
+        drawn=None in asked,
         dataset=values.text(values.at(config, "profile")),
         hints=values.hints(
             started=values.text(report.get("start_time")),

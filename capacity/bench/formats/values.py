@@ -133,6 +133,12 @@ def mean_length(total: Any, requests: Any) -> int | None:
     return rounded(ratio(positive(total), positive(requests)))
 
 
+def is_drawn(total: Any, requests: Any) -> bool:
+    """Whether the lengths of requests differ: equal ones add up to a whole number for each."""
+    found = ratio(positive(total), positive(requests))
+    return found is not None and found != int(found)
+
+
 def rounded(value: Any) -> int | None:
     found = positive(value)
     return None if found is None or found > _GREATEST_COUNT else max(1, round(found))
