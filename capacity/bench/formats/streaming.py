@@ -27,6 +27,7 @@ PER_REQUEST: Final = (
 LARGEST_REST: Final = 16 * 2**20
 MOST_TOKENS: Final = 1_000_000
 DEEPEST: Final = 64
+TOO_DEEP: Final = f"its objects and lists are nested deeper than {DEEPEST}; no benchmark writes that."
 
 Buffer = bytes | mmap.mmap
 
@@ -106,7 +107,7 @@ class _Scan:
             return self._cut()
         self.depth += {"open": 1, "close": -1}.get(token.lastgroup or "", 0)
         if self.depth > DEEPEST:
-            raise Unreadable(f"its objects and lists are nested deeper than {DEEPEST}; no benchmark writes that.")
+            raise Unreadable(TOO_DEEP)
         return True
 
     def _count(self) -> None:
