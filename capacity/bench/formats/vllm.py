@@ -6,13 +6,13 @@ Times are ms. `max_concurrent_requests` and `max_output_tokens_per_s` are peaks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
 from capacity.bench.formats import values, vllm_load
 from capacity.bench.formats.contract import Opened, Unreadable
-from capacity.bench.formats.vllm_setting import TableRow, setting
+from capacity.bench.formats.vllm_setting import TableRow, parting_keys, setting
 from capacity.domain.measurement.types import Contents, Skipped, Stage
 
 NAME: Final = "vLLM bench serve"
@@ -55,12 +55,13 @@ def _refuse_by_name(where: str) -> None:
 
 def _rows(opened: Opened) -> Iterator[values.Row]:
     documents = _documents(opened)
+    parting = parting_keys([document for document in documents if _is_run(document)])
     for place, document in enumerate(documents, start=1):
         where = opened.where if len(documents) == 1 else f"{opened.where}, run {place}"
-        yield _row(where, document)
+        yield _row(where, document, parting)
 
 
-def _row(where: str, run: Any) -> values.Row:
+def _row(where: str, run: Any, parting: Sequence[str]) -> values.Row:
     why = _refusal(run)
     if why:
         return Skipped(where=where, why=why)
@@ -78,7 +79,7 @@ def _row(where: str, run: Any) -> values.Row:
         e2e_ms=vllm_load.latency(run, "e2el"),
         flags=values.flags(_errors(run, requests), **vllm_load.flags(run)),
     )
-    return setting(run), stage
+    return setting(run, parting), stage
 
 
 def _refusal(run: Any) -> str:

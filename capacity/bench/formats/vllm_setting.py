@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from capacity.bench.formats import values
@@ -10,6 +11,8 @@ from capacity.domain.measurement.types import Setting
 
 TOOL: Final = "vllm bench serve"
 _MOST_HINTS: Final = 40
+_LONGEST: Final = 200
+_NAMED: Final = ("client",)
 # fmt: off
 _KNOWN: Final = frozenset((
     "date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts", "request_rate", "burstiness",
@@ -29,7 +32,8 @@ class TableRow(dict[str, str]):
     """A row of a table, by its heading."""
 
 
-def setting(run: Mapping[str, Any]) -> Setting:
+def setting(run: Mapping[str, Any], parting: Sequence[str] = ()) -> Setting:
+    """`parting`: keys by which the runs of one file are apart (`parting_keys`)."""
     requests = values.positive(run.get("completed"))
     return Setting(
         tool=TOOL,
@@ -37,9 +41,19 @@ def setting(run: Mapping[str, Any]) -> Setting:
         input_tokens=values.mean_length(run.get("total_input_tokens"), requests),
         output_tokens=values.mean_length(run.get("total_output_tokens"), requests),
         drawn=_is_drawn(run.get("total_input_tokens"), requests) or _is_drawn(run.get("total_output_tokens"), requests),
-        variant=_variant(run),
+        variant=_variant(run, parting),
         hints=_hints(run),
     )
+
+
+def parting_keys(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a person said of the runs of one file by `--metadata`, where it names groups of them: a deployment, a feature. What
+    is different in each run, a time or a number, names no group."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        for key in _said(run):
+            said[key].append(str(run[key])[:_LONGEST])
+    return [key for key, words in said.items() if 1 < len(set(words)) < len(words) == len(runs)]
 
 
 def _is_drawn(total: Any, requests: float | None) -> bool:
@@ -48,12 +62,12 @@ def _is_drawn(total: Any, requests: float | None) -> bool:
     return bool(found and requests and found % requests)
 
 
-def _variant(run: Mapping[str, Any]) -> str | None:
+def _variant(run: Mapping[str, Any], parting: Sequence[str]) -> str | None:
     """Its label, speculative decoding, and in a sweep the options that each run was given: other engines, other sweeps."""
     parts = [values.text(run.get("label"))]
     if any(str(key).startswith("spec_decode_") for key in run):
         parts.append("speculative decoding")
-    parts += [f"{key}={run[key]}" for key in sorted(_grid(run))]
+    parts += [f"{key}={values.text(str(run[key]))}" for key in sorted({*_grid(run), *parting} & run.keys())]
     return ", ".join(part for part in parts if part) or None
 
 
@@ -66,9 +80,12 @@ def _grid(run: Mapping[str, Any]) -> list[str]:
 
 def _hints(run: Mapping[str, Any]) -> dict[str, str]:
     """What a person may have said by `--metadata`, all of it text."""
-    said = {key: run[key] for key in _unknown(run) if isinstance(run[key], str) and not _is_secret(key)}
     usual = {"date": run.get("date"), "client": run.get("backend") or run.get("endpoint_type")}
-    return values.hints(**usual, **dict(list(said.items())[:_MOST_HINTS]))
+    return values.hints(**{key: run[key] for key in _said(run)[:_MOST_HINTS]}, **usual)
+
+
+def _said(run: Mapping[str, Any]) -> list[str]:
+    return [key for key in _unknown(run) if isinstance(run[key], str) and key not in _NAMED and not _is_secret(key)]
 
 
 def _unknown(run: Mapping[str, Any]) -> list[str]:

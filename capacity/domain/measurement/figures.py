@@ -14,4 +14,4 @@ def plain(value: float) -> str:
 
 
 def share(value: float) -> str:
-    return f"{100 * value:g} %"
+    return f"{100 * value:.3g} %"
