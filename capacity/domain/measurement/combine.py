@@ -31,8 +31,29 @@ def sweeps(contents: Iterable[Contents]) -> list[Sweep]:
     for held in contents:
         for setting, stage in held.stages:
             kinds[_without_lengths(setting)].append((setting, sound(stage)))
-    found = [_sweep(rows) for kind in kinds.values() for rows in apart(kind)]
+    found = [_sweep(rows) for kind in _without_echoes(kinds) for rows in apart(kind)]
     return sorted(found, key=lambda sweep: (_order(sweep.setting), _facts(sweep.stages[0])))
+
+
+def _without_echoes(kinds: Mapping[Setting, list[Row]]) -> list[list[Row]]:
+    """Rows by setting, without a run in a form that names no model (AIPerf's CSV) where it stands in one that does as well."""
+    kept = []
+    for setting, rows in kinds.items():
+        fuller = [other for known, others in kinds.items() if _says_less(setting, known) for _, other in others]
+        kept.append([row for row in rows if not any(_is_same_run(row[1], other) for other in fuller)])
+    return [rows for rows in kept if rows]
+
+
+def _says_less(one: Setting, other: Setting) -> bool:
+    """Whether `one` leaves the model out and agrees with `other` in all that it says."""
+    if one.model is not None or other.model is None or one.tool != other.tool:
+        return False
+    return all(mine is None or mine == theirs for mine, theirs in zip(_words(one), _words(other), strict=True))
+
+
+def _words(setting: Setting) -> tuple[str | None, ...]:
+    made_with = (setting.tool_version, setting.engine, setting.engine_version)
+    return (*made_with, setting.hardware, setting.dataset, setting.variant)
 
 
 def _sweep(rows: Sequence[Row]) -> Sweep:
