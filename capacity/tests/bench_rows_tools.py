@@ -141,4 +141,3 @@ OTHERS = {
     "catalog/llm-d-planner_BLIS_4groups.json": ("llm-d planner", [(None, tokens) for group in _PLANNER for tokens in group]),
 }
 ROWS = AIPERF | INFERENCE_PERF | NO_STAGE | SGLANG | OTHERS
-FOLDERS = ("aiperf", "sglang", "inference-perf", "llmperf", "llm-d", "inferencex", "genai-bench", "catalog", "local-aiperf")

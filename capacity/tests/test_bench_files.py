@@ -10,12 +10,10 @@ import pytest
 from capacity.bench.formats.contract import Unreadable
 from capacity.bench.formats.registry import read_file
 from capacity.domain.measurement.level import shown_level
-from capacity.tests import bench_rows_tools
+from capacity.tests import bench_rows_guidellm, bench_rows_tools, bench_rows_vllm
 
-OWNERS = (bench_rows_tools,)
+OWNERS = (bench_rows_tools, bench_rows_guidellm, bench_rows_vllm)
 ROWS = {name: row for owner in OWNERS for name, row in owner.ROWS.items()}
-FOLDERS = tuple(folder for owner in OWNERS for folder in owner.FOLDERS)
-"""Beginnings of the names below shared/data/bench of which no file may be left out."""
 
 
 def levels(contents):
@@ -44,4 +42,4 @@ def test_a_file_that_is_no_stage_is_refused_with_the_reason(name, shared: Path):
 def test_no_file_is_left_out(shared: Path):
     below = shared / "data" / "bench"
     names = {str(path.relative_to(below)) for path in below.rglob("*") if path.is_file()}
-    assert {name for name in names if name.startswith(FOLDERS)} == set(ROWS)
+    assert names == set(ROWS)
