@@ -6,7 +6,7 @@ from quotas.api.base import NoSuchPath
 from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
 from quotas.api.scopes import Quotas, Scopes
 
-from . import brake, docs, modes, records, registered, rows, verbs
+from . import brake, docs, measuring, modes, records, registered, rows, verbs
 
 
 def edited(name: str, view: type, key: str) -> list[URLPattern]:
@@ -40,6 +40,9 @@ urlpatterns = [
     path("nodes/<path:name>/cordon", verbs.Cordon.as_view(), name="api-node-cordon"),
     path("pools/<path:name>/take-over", verbs.TakeOver.as_view(), name="api-pool-take-over"),
     path("pools/<path:name>/brake", brake.PoolBrake.as_view(), name="api-pool-brake"),
+    path("measurements/import", measuring.MeasurementImport.as_view(), name="api-measurement-import"),
+    path("measurements/<int:id>/export", measuring.Export.as_view(), name="api-measurement-export"),
+    path("measurements/<int:id>/accept", measuring.Accept.as_view(), name="api-measurement-accept"),
     *edited("scopes", Scopes, "path:name"),
     *edited("quotas", Quotas, "int:id"),
     *edited("pools", rows.Pools, "path:name"),

@@ -7,37 +7,54 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
 
 from capacity.bench.formats.contract import Unreadable
 from capacity.bench.imports import Imported, read_files
-from capacity.domain.measurement.document import import_document
-from capacity.domain.measurement.judge import MOST_REPLICAS, judge
-from capacity.domain.measurement.slo_text import parse_slo
+from capacity.domain.measurement.judge import MOST_REPLICAS
 from capacity.domain.measurement.table import lines
-from capacity.domain.measurement.types import Judgement, Slo
-from capacity.models import Slo as SloRow
-from capacity.slo_rows import slo_of_row
-from quotas.command import OperatorCommand, wrong_call
+from capacity.importing import Asked, Judged, judged, profile_named, store
+from capacity.models import Measurement, Profile
+from quotas.command import OperatorCommand, needed, wrong_call
+from quotas.forms import sentences
 
 
 class Command(OperatorCommand):
-    help = "Reads result files of load generators and judges each sweep. Exit status 0: read; 2: nothing could be read."
+    help = "Reads result files of load generators, judges each sweep, and stores one for a profile. 2: nothing could be read."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", nargs="+", metavar="FILE", help="All files of a sweep, in any order; several sweeps too.")
         parser.add_argument("--preview", action="store_true", help="Show, and store nothing.")
         parser.add_argument("--json", action="store_true", help="As one JSON document, llmgw.import/1.")
         parser.add_argument("--slo", default="", help="Bounds such as 'ttft p95 500, tpot p95 50', or the name of an SLO.")
-        parser.add_argument("--replicas", type=int, default=1, help="So many replicas stood behind it: divides both numbers.")
+        parser.add_argument("--replicas", type=int, help="So many replicas stood behind it: divides both numbers.")
+        parser.add_argument("--model", default="", help="Store it for this model's profile.")
+        parser.add_argument("--profile", default="", help="The profile that was measured.")
+        parser.add_argument("--sweep", type=int, help="Which of several sweeps is stored, from 1.")
+        parser.add_argument(
+            "--concurrency", type=int, help="Requests in flight, where the files do not say how many meet the SLO."
+        )
+        parser.add_argument("--reason", default="", help="Why it is stored; kept in the history. Needed unless --preview.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        slo = slo_named(options["slo"])
-        if not 1 <= options["replicas"] <= MOST_REPLICAS:
+        if options["replicas"] is not None and not 1 <= options["replicas"] <= MOST_REPLICAS:
             raise wrong_call(f"--replicas is a whole number from 1 to {MOST_REPLICAS}.")
-        imported = self.read([Path(name) for name in options["file"]])
-        judgements = [judge(sweep, slo, options["replicas"]) for sweep in imported.sweeps]
-        self.show(judgements, imported, as_json=options["json"])
+        reason = self.reason_of(options)
+        try:
+            asked = asked_of(options)
+            found = judged(self.read([Path(name) for name in options["file"]]), asked)
+        except ValidationError as error:
+            raise wrong_call(" ".join(error.messages)) from error
+        stored = self.store(found, reason) if reason else None
+        self.show(found, stored, as_json=options["json"])
+
+    def reason_of(self, options: dict[str, Any]) -> str:
+        """Empty where nothing is to be stored: without a profile it is only looked at."""
+        named = bool(options["model"]) + bool(options["profile"])
+        if named == 1:
+            raise wrong_call("Name both: --model M --profile P.")
+        return needed(options["reason"]) if named and not options["preview"] else ""
 
     def read(self, paths: list[Path]) -> Imported:
         """Each file that could not be read is said on stderr. Where none could, nothing is printed and the status is 2."""
@@ -51,32 +68,31 @@ class Command(OperatorCommand):
             sys.exit(2)
         return imported
 
-    def show(self, judgements: list[Judgement], imported: Imported, *, as_json: bool) -> None:
-        left_out = (*imported.skipped, *imported.unread)
+    def store(self, found: Judged, reason: str) -> Measurement:
+        try:
+            measurement, warnings = store(found, actor=None, reason=reason)
+        except ValidationError as error:
+            raise CommandError(" ".join(sentences(error))) from error
+        for warning in warnings:
+            self.stderr.write(warning)
+        return measurement
+
+    def show(self, found: Judged, stored: Measurement | None, *, as_json: bool) -> None:
         if as_json:
-            self.stdout.write(json.dumps(import_document(judgements, left_out), ensure_ascii=False, allow_nan=False))
+            told = found.document() | ({"stored": {"id": stored.pk, "status": stored.status}} if stored else {})
+            self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False))
             return
-        for line in lines(judgements, left_out):
+        for line in lines(found.judgements, (*found.imported.skipped, *found.imported.unread)):
             self.stdout.write(line)
+        if stored:
+            self.stdout.write(f"Stored as measurement {stored.pk} of {stored.profile}, {stored.get_status_display().lower()}.")
 
 
-def slo_named(text: str) -> Slo | None:
-    """An SLO by its name, or as text; None where none is given."""
-    if not text.strip():
-        return None
-    row = _row(text.strip())
-    if row is not None and slo_of_row(row) is None:
-        raise wrong_call(f"The SLO “{row.name}” has no bound, so nothing can be judged by it.")
-    try:
-        return slo_of_row(row) if row is not None else parse_slo(text)
-    except ValueError as why:
-        raise wrong_call(f"There is no SLO of that name, and as text: {why}") from None
-
-
-def _row(name: str) -> SloRow | None:
-    """Text with bounds needs no database: a file can be read where there is no installation."""
-    try:
-        parse_slo(name)
-    except ValueError:
-        return SloRow.objects.filter(name=name).first()
-    return None
+def asked_of(options: dict[str, Any]) -> Asked:
+    return Asked(
+        profile=profile_named(Profile.objects.all(), options["model"], options["profile"]),
+        slo=options["slo"],
+        replicas=options["replicas"],
+        sweep=options["sweep"],
+        concurrency=options["concurrency"],
+    )
