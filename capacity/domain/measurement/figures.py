@@ -4,8 +4,14 @@ from __future__ import annotations
 
 
 def ms(value: float) -> str:
-    """`1,001.9 ms`, `9.8 ms`, `500 ms`: never rounded to the bound it is over."""
+    """`1,001.9 ms`, `9.81 ms`, `500 ms`."""
     return f"{plain(value)} ms"
+
+
+def over(value: float, bound: float) -> str:
+    """With so many digits that the value is not rounded to the bound it is over."""
+    text = plain(value) if plain(value) != plain(bound) else f"{value:,.9f}".rstrip("0")
+    return f"{text} ms is over {ms(bound)}"
 
 
 def plain(value: float) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .figures import ms, share
+from .figures import ms, over, share
 from .level import error_share
-from .types import Bound, Slo, Stage, Statistics
+from .types import LATENCIES, Bound, Slo, Stage, Statistics
 from .words import LATENCY
 
 Outcome = Literal["meets", "fails", "unproven"]
@@ -28,11 +28,11 @@ def verdict(stage: Stage, slo: Slo) -> Verdict:
     one that the file cannot prove."""
     failed = error_share(stage)
     if failed is not None and failed > slo.max_error_share:
-        said = (
-            f"{stage.errors} of {(stage.requests or 0) + (stage.errors or 0)} requests failed, over {share(slo.max_error_share)}"
-        )
+        total = (stage.requests or 0) + (stage.errors or 0)
+        said = f"{stage.errors} of {total} requests failed ({share(failed)}), over {share(slo.max_error_share)}"
         return Verdict(stage=stage, outcome="fails", said=said, too_many_errors=True)
-    found = [_bound(stage, bound) for bound in slo.bounds]
+    in_order = sorted(slo.bounds, key=lambda bound: LATENCIES.index(bound.latency))
+    found = [_bound(stage, bound) for bound in in_order]
     for outcome in ("fails", "unproven"):
         said_so = [said for result, said in found if result == outcome]
         if said_so:
@@ -46,8 +46,7 @@ def _bound(stage: Stage, bound: Bound) -> tuple[Outcome, str]:
     name = f"{LATENCY[bound.latency]} p{bound.percentile}"
     value = statistics.get(f"p{bound.percentile}")
     if value is not None:
-        meets = value <= bound.ms
-        return ("meets" if meets else "fails"), f"{name} {ms(value)}" if meets else f"{name} {ms(value)} is over {ms(bound.ms)}"
+        return ("meets", f"{name} {ms(value)}") if value <= bound.ms else ("fails", f"{name} {over(value, bound.ms)}")
     higher = _higher(statistics, bound)
     if higher is not None:
         return "meets", f"{LATENCY[bound.latency]} {higher} {ms(statistics[higher])}"
