@@ -92,7 +92,7 @@ class Course:
         )
 
     def _take(self, window: Window, counted: dict[str, float]) -> None:
-        stage = summary.stage_of(window, self._asked)
+        stage = summary.stage_of(window, self._asked, simulated=self._ready is not None and self._ready.facts.simulated)
         meets = summary.meets(stage, self._asked.slo)
         self._stages.append(stage)
         self._tried.append(Tried(level=window.level, meets=meets, tokens_per_second=stage.tokens_per_second))

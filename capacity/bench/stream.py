@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -64,9 +64,25 @@ class Answer:
         return (self.e2e_seconds - self.ttft_seconds) / ((self.output_tokens or 0) - 1)
 
 
+@dataclass(slots=True)
+class _Try:
+    """One try of a request. `reused`: on a connection that had served before; `lost`: it ended before any answer. Both together
+    say nothing of the server, which may close such a connection whenever it likes (llama.cpp does after each stream)."""
+
+    reused: bool = False
+    lost: bool = False
+
+
+async def _reused(http: aiohttp.ClientSession, context: Any, params: aiohttp.TraceConnectionReuseconnParams) -> None:
+    context.trace_request_ctx.reused = True
+
+
 def session(token: str | None, allowed: Sequence[Network]) -> aiohttp.ClientSession:
     """As many connections as there are requests at once; no proxy, no cookie, no redirect to follow."""
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(_reused)
     return aiohttp.ClientSession(
+        trace_configs=[trace],
         connector=aiohttp.TCPConnector(limit=0, resolver=CheckedResolver(allowed), keepalive_timeout=KEEP_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
@@ -86,9 +102,8 @@ async def ask_stream(
     http: aiohttp.ClientSession, url: str, body: bytes, *, timeout_seconds: float, on_chunks: Chunks = lambda number: None
 ) -> Answer:
     """Ask for a stream and hear it to its end; what goes wrong is in the answer. `on_chunks` is told of text as it comes."""
-    began = time.monotonic()
     events = Events()
-    fault = await _within(timeout_seconds, _hear(http, url, body, events, on_chunks))
+    began, fault = await _tried(timeout_seconds, lambda once: _hear(http, url, body, events, on_chunks, once))
     fault = fault or _verdict(events)
     first, last = (None, None) if fault else (events.first_at, events.last_at)
     tokens = events.output_tokens or events.chunks
@@ -108,9 +123,8 @@ async def ask_stream(
 
 async def ask_whole(http: aiohttp.ClientSession, url: str, body: bytes, *, timeout_seconds: float) -> Answer:
     """Ask for embeddings or a ranking: a document, in which only its usage is of interest."""
-    began = time.monotonic()
     heard: list[bytes] = []
-    fault = await _within(timeout_seconds, _take(http, url, body, heard))
+    began, fault = await _tried(timeout_seconds, lambda once: _take(http, url, body, heard, once))
     ended = time.monotonic()
     usage = {} if fault else _document(heard[0])
     if usage is None:
@@ -126,7 +140,16 @@ async def ask_whole(http: aiohttp.ClientSession, url: str, body: bytes, *, timeo
     )
 
 
-async def _within(seconds: float, work: Any) -> Fault | None:
+async def _tried(seconds: float, work: Callable[[_Try], Awaitable[None]]) -> tuple[float, Fault | None]:
+    """When the try that counts began, and what went wrong with it."""
+    while True:
+        began, once = time.monotonic(), _Try()
+        fault = await _within(seconds, work(once), once)
+        if not (once.reused and once.lost):
+            return began, fault
+
+
+async def _within(seconds: float, work: Awaitable[None], once: _Try) -> Fault | None:
     """Cancelled or late, the connection is closed with the request: the server sees that nobody listens any longer."""
     try:
         async with asyncio.timeout(seconds):
@@ -134,6 +157,7 @@ async def _within(seconds: float, work: Any) -> Fault | None:
     except _Refused as refused:
         return refused.fault
     except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+        once.lost = isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError)
         return Fault(kind=_kind(error), why=why_unreadable(error, Limits(seconds_each=seconds)))
     return None
 
@@ -145,8 +169,8 @@ def _kind(error: Exception) -> FaultKind:
     return "unreachable" if unreachable else "broken"
 
 
-async def _hear(http: aiohttp.ClientSession, url: str, body: bytes, events: Events, on_chunks: Chunks) -> None:
-    async with http.post(url, data=body, allow_redirects=False) as response:
+async def _hear(http: aiohttp.ClientSession, url: str, body: bytes, events: Events, on_chunks: Chunks, once: _Try) -> None:
+    async with http.post(url, data=body, allow_redirects=False, trace_request_ctx=once) as response:
         await _check(response)
         async for data in response.content.iter_any():
             on_chunks(events.feed(data, time.monotonic()))
@@ -155,8 +179,8 @@ async def _hear(http: aiohttp.ClientSession, url: str, body: bytes, events: Even
         events.end(time.monotonic())
 
 
-async def _take(http: aiohttp.ClientSession, url: str, body: bytes, heard: list[bytes]) -> None:
-    async with http.post(url, data=body, allow_redirects=False) as response:
+async def _take(http: aiohttp.ClientSession, url: str, body: bytes, heard: list[bytes], once: _Try) -> None:
+    async with http.post(url, data=body, allow_redirects=False, trace_request_ctx=once) as response:
         await _check(response)
         heard.append(await _body(response))
 

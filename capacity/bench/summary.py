@@ -17,7 +17,7 @@ BUSY: Final = 0.9
 """With more than that of a core this client may have been what was measured."""
 
 
-def stage_of(window: Window, asked: Asked) -> Stage:
+def stage_of(window: Window, asked: Asked, *, simulated: bool = False) -> Stage:
     """Latencies are of the requests that ended well in the window, tokens of all that came in it, to unfinished ones too."""
     good = [answer for answer in window.answers if answer.fault is None]
     percentiles = sorted({*PERCENTILES, *(bound.percentile for bound in asked.slo.bounds)})
@@ -33,7 +33,7 @@ def stage_of(window: Window, asked: Asked) -> Stage:
         ttft_ms=statistics((answer.ttft_seconds for answer in good), percentiles),
         tpot_ms=statistics((answer.tpot_seconds for answer in good), percentiles),
         e2e_ms=statistics((answer.e2e_seconds for answer in good), percentiles),
-        flags=_flags(window, good, asked),
+        flags=_flags(window, good, asked) | ({"simulated"} if simulated else set()),
     )
 
 

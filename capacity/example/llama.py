@@ -1,6 +1,6 @@
 """The second example: real llama.cpp servers with a small real model, one thread a replica, two of them at most.
 
-What a replica serves, and with it the load that is made for it, is read on the machine that runs it: half a minute, once.
+What a replica serves, and with it the load that is made for it, is read on the machine that runs it: a minute, once.
 """
 
 from __future__ import annotations
@@ -8,18 +8,28 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from decimal import Decimal
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from capacity.domain.measurement.types import Bound, Slo, Stage
 from capacity.example.shape import Contents, Example, Served, Way
 from capacity.llama import packages, reading
-from capacity.llama.reading import Reading, Stage, Target
+from capacity.llama.reading import Reading
 
 MODEL = "smollm2"
 RESOURCE = "thread"
 REPLICAS = 2  # one thread each: they fit two cores, with what the control plane leaves of them
-TARGET = Target(ttft_ms=1500, tpot_ms=400)
+PERCENTILE = 95
+TTFT_MS, TPOT_MS = 1500, 400
+TARGET = Slo(
+    bounds=(
+        Bound(latency="ttft", percentile=PERCENTILE, ms=TTFT_MS),
+        Bound(latency="tpot", percentile=PERCENTILE, ms=TPOT_MS),
+    )
+)
 PROMPT_WORDS = 20
+INPUT_TOKENS = 50  # those words in the model's template
 OUTPUT_TOKENS = 48
 LOAD_FILE = "load.json"
 # shares of what one replica serves at its limit: past it at the height of the cycle, far below 70 % of it at its low
@@ -31,7 +41,7 @@ def contents() -> Contents:
     if not packages.are_installed():
         raise ValidationError(packages.HOW)
     try:
-        found = reading.read(TARGET, prompt_words=PROMPT_WORDS, output_tokens=OUTPUT_TOKENS)
+        found = reading.read(TARGET, input_tokens=INPUT_TOKENS, output_tokens=OUTPUT_TOKENS)
     except reading.Unread as unread:
         raise ValidationError(str(unread)) from unread
     return contents_of(found)
@@ -40,8 +50,8 @@ def contents() -> Contents:
 def contents_of(found: Reading) -> Contents:
     if found.best is None:
         raise ValidationError(
-            f"This machine is too slow or too busy for the example: one request alone missed {TARGET.ttft_ms} ms to the first "
-            f"token or {TARGET.tpot_ms} ms for each further one. Try again when it has a free core."
+            f"This machine is too slow or too busy for the example: one request alone missed {TTFT_MS} ms to the first "
+            f"token or {TPOT_MS} ms for each further one. Try again when it has a free core."
         )
     model = Served(name=MODEL, scope="llama-org", max_replicas=REPLICAS, ways=(_way(found, found.best),))
     return Contents(models=(model,), files={LOAD_FILE: load_plan(found.best)})
@@ -53,28 +63,29 @@ def _way(found: Reading, best: Stage) -> Way:
         units=1,
         template="llama",
         parameters={"threads": "1", "slots": "4", "context": "1024"},
-        capacity=best.concurrency,
-        tokens_per_second=Decimal(best.tokens_per_second),
+        capacity=best.asked or 1,
+        tokens_per_second=Decimal(best.tokens_per_second or 0.0),
         evidence={
             "engine": "llama.cpp",
-            "tool": "a quick reading of one replica on this machine at the example's first start",
+            "tool": "llmgw: a short sweep of one replica on this machine at the example's first start",
             "kind": found.kind,
             "stages": [_stage(stage) for stage in found.stages],
         },
-        note="Read on this machine when it had little else to do: a few requests a stage, no sweep.",
+        note="Read on this machine when it had little else to do: a sweep of a few seconds a level.",
     )
 
 
-def _stage(stage: Stage) -> dict[str, float]:
-    return {name: round(value, 3) for name, value in asdict(stage).items()} | {"errors": 0}
+def _stage(stage: Stage) -> dict[str, Any]:
+    return {**asdict(stage), "concurrency": stage.asked, "flags": sorted(stage.flags)}
 
 
 def load_plan(best: Stage) -> str:
     """A cycle of four minutes, as JSON for the gateway: past what one replica serves, and back."""
+    per_second = (best.tokens_per_second or 0.0) / OUTPUT_TOKENS
     load = {
         "series": "conversation",
-        "low_per_second": round(LOW * best.requests_per_second, 3),
-        "high_per_second": round(HIGH * best.requests_per_second, 3),
+        "low_per_second": round(LOW * per_second, 3),
+        "high_per_second": round(HIGH * per_second, 3),
         "output_tokens": OUTPUT_TOKENS,
         "prompt_words": PROMPT_WORDS,
         "phase": 0.336,
@@ -93,10 +104,10 @@ LLAMA = Example(
     scopes={"llama-org": ((), REPLICAS)},
     slo={
         "name": "example: llama on one thread",
-        "ttft_percentile": 95,
-        "ttft_ms": TARGET.ttft_ms,
-        "tpot_percentile": 95,
-        "tpot_ms": TARGET.tpot_ms,
+        "ttft_percentile": PERCENTILE,
+        "ttft_ms": TTFT_MS,
+        "tpot_percentile": PERCENTILE,
+        "tpot_ms": TPOT_MS,
     },
     contents=contents,
 )

@@ -171,6 +171,29 @@ def test_an_endpoint_that_hangs_is_a_timeout():
     assert found.fault.kind == "timeout" and "0.05 s" in found.fault.why
 
 
+def test_a_connection_that_the_server_closed_after_an_answer_is_no_error_of_the_next_request():
+    async def go() -> list[Answer]:
+        tasks = set()
+        app_answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" + TEXT + STOP
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            tasks.add(asyncio.current_task())
+            await reader.readuntil(b"{}")
+            writer.write(app_answer % len(TEXT + STOP))
+            await reader.read(1)  # the next request has come: it is lost with the connection
+            writer.transport.abort()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/x"
+        async with session(None, ()) as http:
+            found = [await ask_stream(http, url, b"{}", timeout_seconds=5) for _ in range(3)]
+        server.close()
+        await asyncio.gather(*tasks)
+        return found
+
+    assert [found.fault for found in asyncio.run(go())] == [None, None, None]
+
+
 def test_nobody_there_is_unreachable():
     async def go() -> Answer:
         async with session(None, ()) as http:

@@ -118,7 +118,7 @@ def test_embeddings_and_rankings_are_judged_end_to_end_and_their_tokens_are_inpu
     with simulated(capacity=2) as site:
         found = swept(site, api=api, slo=slo, levels=(2,), seconds=0.3)
     (stage,) = found.stages
-    assert stage.flags == {"input_tokens"} and stage.tokens_per_second > 0
+    assert stage.flags == {"input_tokens", "simulated"} and stage.tokens_per_second > 0
     assert not stage.ttft_ms and not stage.tpot_ms and stage.e2e_ms["p50"] <= 1000 * TTFT
     assert found.setting.output_tokens is None and found.setting.variant == api
     assert abs(found.setting.input_tokens - 64) <= 12

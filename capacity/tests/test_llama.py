@@ -10,26 +10,31 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
 from capacity import example
+from capacity.bench.asked import Asked
+from capacity.bench.sweep import sweep
+from capacity.domain.measurement.types import Bound, Slo, Stage
 from capacity.example import llama
 from capacity.gateway.load_plan import parse_load_plan
 from capacity.llama import command, packages, reading
-from capacity.llama.reading import Answer, Stage, Target, Unread, answer, engine, has_token, judged, percentile, summed
+from capacity.llama.reading import MODEL, Unread, engine, judged
 from capacity.models import LanguageModel, Measurement, Profile
 from capacity.node.templates import BUILT_IN, parse_templates, rendered
 from quotas.models import Pool, User
 
 needs_packages = pytest.mark.skipif(not packages.are_installed(), reason=packages.HOW)
-TARGET = Target(ttft_ms=1000, tpot_ms=100)
+TARGET = Slo(bounds=(Bound(latency="ttft", percentile=95, ms=1000), Bound(latency="tpot", percentile=95, ms=100)))
 
 
-def a_stage(concurrency: int, *, ttft_ms: float = 100, tpot_ms: float = 50) -> Stage:
+def a_stage(level: int, *, ttft_ms: float = 100, tpot_ms: float = 50, errors: int = 0) -> Stage:
     return Stage(
-        concurrency=concurrency,
-        requests=3 * concurrency,
-        requests_per_second=float(concurrency),
-        tokens_per_second=30.0 * concurrency,
-        ttft_ms=ttft_ms,
-        tpot_ms=tpot_ms,
+        where=f"level {level}",
+        asked=level,
+        requests=3 * level,
+        errors=errors,
+        seconds=3.0,
+        tokens_per_second=30.0 * level,
+        ttft_ms={"p95": ttft_ms},
+        tpot_ms={"p95": tpot_ms},
     )
 
 
@@ -42,45 +47,13 @@ def a_stage(concurrency: int, *, ttft_ms: float = 100, tpot_ms: float = 50) -> S
         ([a_stage(1), a_stage(2, tpot_ms=101), a_stage(4)], 1, "located"),
         ([a_stage(1, ttft_ms=1001)], None, "never_met"),
         ([a_stage(1, tpot_ms=math.inf)], None, "never_met"),
+        ([a_stage(1), a_stage(2, errors=1)], 1, "located"),
     ],
 )
 def test_the_limit_is_the_highest_stage_that_met_the_target_as_all_below_it_did(stages, best, kind):
     found = judged(stages, TARGET)
-    assert (found.best.concurrency if found.best else None, found.kind) == (best, kind)
+    assert (found.best.asked if found.best else None, found.kind) == (best, kind)
     assert found.stages == tuple(stages)
-
-
-@pytest.mark.parametrize(("count", "rank"), [(1, 1), (3, 3), (20, 19), (100, 95)])
-def test_the_95th_percentile_is_by_nearest_rank(count, rank):
-    assert percentile([float(number) for number in range(count, 0, -1)]) == rank
-
-
-def test_nothing_has_no_percentile_that_could_meet_a_target():
-    assert percentile([]) == math.inf
-
-
-def test_a_stage_counts_tokens_and_requests_a_second_and_leaves_out_paces_that_are_unknown():
-    answers = [
-        Answer(tokens=1, ttft_seconds=0.5, tpot_seconds=None),
-        Answer(tokens=11, ttft_seconds=0.2, tpot_seconds=0.1),
-    ]
-    found = summed(2, answers, 2.0)
-    assert (found.requests_per_second, found.tokens_per_second, found.ttft_ms, found.tpot_ms) == (1, 6, 500, 100)
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        (b'data: {"choices":[{"delta":{"content":"a"}}]}\n', True),
-        (b'data: {"choices":[{"delta":{"role":"assistant","content":null}}]}\n', False),
-        (b'data: {"choices":[]}\n', False),
-        (b'data: {"usage":{}}\n', False),
-        (b"data: [DONE]\n", False),
-        (b"\n", False),
-    ],
-)
-def test_a_token_is_a_piece_of_content(line, found):
-    assert has_token(line) is found
 
 
 @pytest.mark.parametrize(
@@ -133,6 +106,7 @@ def test_the_example_is_what_was_read_on_this_machine(state):
     measurement = Measurement.objects.get()
     assert (measurement.max_concurrency, measurement.tokens_per_second, measurement.status) == (4, 120, "current")
     assert measurement.evidence["kind"] == "located"
+    assert all(stage["flags"] == [] and stage["tpot_ms"]["p95"] == 50 for stage in measurement.evidence["stages"])
     assert [stage["concurrency"] for stage in measurement.evidence["stages"]] == [1, 2, 4, 8]
     model = LanguageModel.objects.get()
     assert (model.min_replicas, model.max_replicas, model.mode) == (1, 2, "auto")
@@ -145,9 +119,10 @@ def test_its_load_goes_past_what_one_replica_serves_and_far_below_it():
     best = a_stage(4)
     plan = parse_load_plan(llama.load_plan(best))
     rates = [plan.per_second(llama.MODEL, second) for second in range(int(plan.cycle_seconds))]
-    assert max(rates) > 1.2 * best.requests_per_second
-    assert min(rates) < 0.35 * best.requests_per_second, "half of 70 %"
-    assert sum(rate < 0.7 * best.requests_per_second for rate in rates) > 60, "for longer than the down window"
+    served = best.tokens_per_second / llama.OUTPUT_TOKENS
+    assert max(rates) > 1.2 * served
+    assert min(rates) < 0.35 * served, "half of 70 %"
+    assert sum(rate < 0.7 * served for rate in rates) > 60, "for longer than the down window"
 
 
 @pytest.mark.django_db
@@ -199,11 +174,16 @@ def test_without_the_packages_the_example_says_how_to_install_them(state, monkey
 
 
 @needs_packages
-def test_an_answer_of_a_real_engine_is_timed():
+def test_a_real_engine_is_swept():
+    loose = Slo(bounds=(Bound(latency="ttft", percentile=95, ms=60_000),))
     with engine() as url:
-        found = answer(url, 20, 8)
-    assert 1 <= found.tokens <= 8
-    assert found.ttft_seconds > 0
+        asked = Asked(endpoint=url, model=MODEL, slo=loose, levels=(2,), seconds=0.5, input_tokens=50, output_tokens=8)
+        found = sweep(asked, progress=lambda progress: None, should_stop=lambda: False)
+    (stage,) = found.stages
+    assert stage.requests >= 1 and stage.errors == 0
+    assert (found.setting.engine, found.setting.output_tokens) == ("llama.cpp", 8)
+    assert found.setting.engine_version
+    assert abs(found.setting.input_tokens - 50) <= 10
 
 
 def test_the_load_plan_is_json_that_names_the_model_alone():

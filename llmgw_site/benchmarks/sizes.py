@@ -27,6 +27,9 @@ class Sizes:
     chart_runs: int
     scrape_endpoints: int
     scrape_runs: int
+    sweep_streams: int
+    sweep_tokens: int
+    sweep_seconds: float
 
 
 FULL = Sizes(
@@ -47,6 +50,9 @@ FULL = Sizes(
     chart_runs=20,
     scrape_endpoints=500,
     scrape_runs=5,
+    sweep_streams=512,
+    sweep_tokens=128,
+    sweep_seconds=10.0,
 )
 TINY = Sizes(
     plan_models=3,
@@ -66,4 +72,7 @@ TINY = Sizes(
     chart_runs=2,
     scrape_endpoints=4,
     scrape_runs=2,
+    sweep_streams=4,
+    sweep_tokens=4,
+    sweep_seconds=0.2,
 )

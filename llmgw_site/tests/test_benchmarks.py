@@ -21,6 +21,7 @@ UNITS = {
     "model_page_kb": "kB",
     "chart_24h_ms": "ms",
     "scrape_500_endpoints_s": "s",
+    "sweep_512_streams_overhead_percent": "%",
 }
 
 

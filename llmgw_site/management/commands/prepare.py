@@ -45,7 +45,7 @@ class Command(BaseCommand):
         from capacity import example
 
         if not example.exists(example.LLAMA):
-            self.stdout.write("Reading what one llama.cpp replica serves on this machine: half a minute, this once …")
+            self.stdout.write("Reading what one llama.cpp replica serves on this machine: a minute, this once …")
             self.stdout.flush()
         example.seed(which=example.LLAMA)
 
