@@ -74,7 +74,8 @@ class _Try:
 
 
 async def _reused(http: aiohttp.ClientSession, context: Any, params: aiohttp.TraceConnectionReuseconnParams) -> None:
-    context.trace_request_ctx.reused = True
+    if isinstance(context.trace_request_ctx, _Try):
+        context.trace_request_ctx.reused = True
 
 
 def session(token: str | None, allowed: Sequence[Network]) -> aiohttp.ClientSession:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from capacity.bench.asked import Asked, Swept
 from capacity.bench.sweep import sweep
 from capacity.domain.measurement.types import Slo, Stage
-from capacity.simulator.engine import TPOT_JITTER, TTFT_JITTER, TTFT_MARGIN
+from capacity.simulator.engine import TPOT_JITTER, TPOT_MARGIN, TTFT_JITTER, TTFT_MARGIN
 
 from .sizes import Sizes
 from .timing import Figure
@@ -56,7 +56,7 @@ def stated(sizes: Sizes) -> float:
     """Tokens a second that the engine would serve to a client that takes no time at all. By chance its times are a little under
     those that it states (capacity.simulator.engine)."""
     first = TTFT_MS * (1 - TTFT_MARGIN - TTFT_JITTER / 2)
-    further = TPOT_MS * (1 - TPOT_JITTER / 2)
+    further = TPOT_MS * (1 - TPOT_MARGIN - TPOT_JITTER / 2)
     return 1000 * sizes.sweep_streams * sizes.sweep_tokens / (first + (sizes.sweep_tokens - 1) * further)
 
 
