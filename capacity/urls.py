@@ -20,6 +20,7 @@ from .views import (
     replica_page,
     retire_page,
     take_over,
+    target_page,
     tenants,
     tokens,
 )
@@ -32,6 +33,7 @@ urlpatterns = [
     path("models/<path:name>/end_rest/", mode_page.end_rest, name="model_end_rest"),
     path("models/<path:name>/retire/", retire_page.retire_page, name="model_retire"),
     path("models/<path:name>/replacing/", replacing_page.replacing_page, name="model_replacing"),
+    path("models/<path:name>/target/", target_page.target_page, name="model_target"),
     path("models/<path:name>/mode/", mode_page.mode_page, name="model_mode"),
     path("models/<path:name>/", model_page.model_page, name="model"),
     path("replicas/<path:name>/", replica_page.replica_page, name="replica"),

@@ -15,7 +15,7 @@ from quotas.models import Pool
 
 from ..briefings.retirement import arrival, gateways, use_of
 from ..forms import ConfirmedForm, ModelWithProfilesForm, ProfileOfModelForm, ProfileWithMeasurementsForm
-from ..models import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
+from ..models import LanguageModel, Measurement, Node, PoolSettings, Price, Profile, Slo
 from ..services.outdating import outdating_without
 
 CONFIRMED = ("confirmed", "reason", "version")
@@ -168,3 +168,14 @@ class MeasurementAdmin(OperatorsEdit, CatalogueAdmin):
 
     def get_exclude(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         return [] if obj else ["evidence", "status"]
+
+
+@admin.register(Price)
+class PriceAdmin(OperatorsEdit, CatalogueAdmin):
+    """The newest that has begun is in force; an older one stays as what was paid then."""
+
+    list_display = ["resource", "pool", "per_unit_hour", "currency", "since"]
+    list_select_related = ["pool"]
+    list_filter = ["pool", "currency"]
+    search_fields = ["resource", "pool__name"]
+    autocomplete_fields = ["pool"]

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from capacity.domain.probation import read, summary
-from capacity.models import LanguageModel, Measurement, Node, PoolSettings, Profile, Slo
+from capacity.models import LanguageModel, Measurement, Node, PoolSettings, Price, Profile, Slo
 from quotas.api.fields import ExactCharField, StrictModelSerializer
 from quotas.models import Pool, Scope
 from quotas.validators import validate_name
@@ -142,3 +142,13 @@ class SloSerializer(StrictModelSerializer):
     class Meta:
         model = Slo
         exclude = ("id",)
+
+
+class PriceSerializer(StrictModelSerializer):
+    """What one unit of a class costs an hour, from `since` on. The newest that has begun is in force."""
+
+    pool = by_name(Pool.objects.all())
+
+    class Meta:
+        model = Price
+        fields = ("id", "pool", "resource", "per_unit_hour", "currency", "since", "reason")

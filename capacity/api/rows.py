@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from capacity import services
 from capacity.api import bodies, catalog
 from capacity.api.access import visible_nodes, visible_pools
-from capacity.models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica, Sample, Slo
+from capacity.models import LanguageModel, Measurement, Node, PoolSettings, Price, Profile, Replica, Sample, Slo
 from capacity.services.outdating import outdating
 from quotas.api.base import require
 from quotas.api.catalog import Catalog
@@ -141,3 +141,15 @@ class Slos(Edited):
         of_models = LanguageModel.objects.visible_to(user).values("slo")
         of_measurements = Measurement.objects.visible_to(user).values("slo")
         return rows.filter(Q(pk__in=of_models) | Q(pk__in=of_measurements))
+
+
+@extend_schema(tags=["prices"])
+class Prices(Edited):
+    """What hardware costs; those who see a pool see its prices."""
+
+    serializer_class = catalog.PriceSerializer
+    filters = {"pool": "pool__name", "resource": "resource", "currency": "currency"}
+
+    def rows(self, user: User) -> QuerySet[Price]:
+        rows = Price.objects.select_related("pool").order_by("pool__name", "resource", "-since", "-id")
+        return rows if user.sees_everything else rows.filter(pool__in=visible_pools(user))

@@ -6,7 +6,7 @@ from quotas.api.base import NoSuchPath
 from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
 from quotas.api.scopes import Quotas, Scopes
 
-from . import brake, docs, measuring, modes, records, registered, rows, verbs
+from . import brake, docs, measuring, modes, records, registered, rows, target, verbs
 
 
 def edited(name: str, view: type, key: str) -> list[URLPattern]:
@@ -37,6 +37,7 @@ urlpatterns = [
     path("models/<path:name>/end_rest", modes.EndRest.as_view(), name="api-model-end-rest"),
     path("models/<path:name>/replacing", modes.Replacing.as_view(), name="api-model-replacing"),
     path("models/<path:name>/mode", modes.Mode.as_view(), name="api-model-mode"),
+    path("models/<path:name>/target", target.Target.as_view(), name="api-model-target"),
     path("nodes/<path:name>/cordon", verbs.Cordon.as_view(), name="api-node-cordon"),
     path("pools/<path:name>/take-over", verbs.TakeOver.as_view(), name="api-pool-take-over"),
     path("pools/<path:name>/brake", brake.PoolBrake.as_view(), name="api-pool-brake"),
@@ -52,6 +53,7 @@ urlpatterns = [
     path("profiles/<int:id>/preview", rows.Profiles.as_view({"post": "preview"}), name="api-profile-preview"),
     *edited("measurements", rows.Measurements, "int:id"),
     *edited("slos", rows.Slos, "path:name"),
+    *edited("prices", rows.Prices, "int:id"),
     *read("replicas", records.Replicas, "path:name"),
     *read("decisions", records.Decisions, "int:id"),
     *read("actions", records.Actions, "int:id"),

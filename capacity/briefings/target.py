@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from quotas.models import Scope, User
+
 from ..clock import iso
-from ..domain.sizing import Answer, Question, WrongQuestion, target, target_document
+from ..domain.sizing import Answer, Question, WrongQuestion, target, target_document, withheld
 from ..domain.sizing.cost import Cost, UnitPrice, cost_of
 from ..models import LanguageModel, Price
 from ..reconcile import pools, unbroken_since
@@ -29,6 +31,17 @@ class Target:
     @property
     def document(self) -> dict[str, Any]:
         return target_document(self.answer, self.cost, self.cost_note, self.inputs)
+
+
+def target_for(user: User, model: LanguageModel, question: Question, now: datetime) -> Target:
+    """As `target_of`, for somebody who may not see every scope: one that is foreign is none, and what it allows is withheld."""
+    if user.sees_everything:
+        return target_of(model, question, now)
+    seen = set(Scope.objects.visible_to(user).values_list("name", flat=True))
+    if question.scope is not None and question.scope not in seen:
+        raise WrongQuestion("scope", f"There is no scope {question.scope}.")
+    found = target_of(model, question, now)
+    return replace(found, answer=withheld(found.answer, seen.__contains__))
 
 
 def target_of(model: LanguageModel, question: Question, now: datetime) -> Target:

@@ -7,6 +7,7 @@ Warnings come back as sentences.
 from quotas.services import Conflict, check, delete, exclusive, quota_delete, quota_save, save, version_of
 
 from . import outdating as outdating
+from . import price_rules as price_rules
 from . import rules as rules
 from . import template_rules as template_rules
 from .brake import brake_pull, brake_release

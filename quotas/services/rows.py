@@ -28,6 +28,7 @@ SHOWN_AT: Mapping[str, tuple[str, ...]] = {
     "settings_silent_below_lost": ("node_silent_seconds", "node_lost_seconds"),
     "model_max_covers_min": ("max_replicas", "min_replicas"),
     "profile_once": ("name",),
+    "price_once": ("since",),
 }
 """Constraint → the fields it compares. Its sentence is shown at the first of them; several are named with their numbers."""
 

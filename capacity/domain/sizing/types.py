@@ -45,9 +45,9 @@ class MissingUnits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingLimit:
-    """By how much a limit above would be passed."""
+    """By how much a limit above would be passed. `scope` None: the reader may not know whose."""
 
-    scope: str
+    scope: str | None
     target: str
     limit: int
 

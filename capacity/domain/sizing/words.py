@@ -79,13 +79,17 @@ def stopped(stop: LimitedBy) -> str:
     if stop.kind == "room":
         facts = stop.facts
         return f"{facts['resource']} has {facts['free']} free ({facts['profile']})"
+    if stop.kind in ("limit", "guarantee_reserved") and "scope" not in stop.facts:
+        return (
+            f"a limit above it on {stop.facts['target']}" if "target" in stop.facts else "units that are kept for somebody else"
+        )
     return stop_phrase(LimitedBy(kind="unable", facts=stop.facts) if stop.kind == "slo" else stop)
 
 
 def wanting(row: MissingUnits | MissingLimit) -> str:
     """2 more gpu/h100 on one node; +2 gpu/h100 limit on dept-x."""
     if isinstance(row, MissingLimit):
-        return f"+{row.limit:,} {row.target} limit on {row.scope}"
+        return f"+{row.limit:,} {row.target} limit on {row.scope or 'a scope above it'}"
     if row.units == row.on_one_node:
         return f"{row.units:,} more {row.resource} on one node"
     return f"{row.units:,} more {row.resource}, {row.on_one_node:,} on one node"
