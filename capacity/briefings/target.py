@@ -64,7 +64,12 @@ def prices_of(pool: int, now: datetime) -> dict[str, UnitPrice]:
 def inputs_of(built: Built) -> dict[str, str | None]:
     reported = [sight.reported_at for sight in built.observed.nodes.values() if sight.reported_at] if built.observed else []
     return {
-        "quotas_read_at": built.views["quotas"]["read_at"] or None,
-        "measurements_read_at": built.views["measurements"]["read_at"] or None,
+        "quotas_read_at": _read_at(built, "quotas"),
+        "measurements_read_at": _read_at(built, "measurements"),
         "oldest_host_report_at": iso(min(reported)) if reported else None,
     }
+
+
+def _read_at(built: Built, view: str) -> str | None:
+    text = built.views[view]["read_at"]
+    return iso(datetime.fromisoformat(text)) if text else None

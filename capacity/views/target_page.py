@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from ..briefings.target import Target, target_for
 from ..domain.sizing import WrongQuestion, question_of
@@ -26,6 +29,11 @@ BY: Final = {
     "users": "users",
 }
 MARKS: Final = {"fits": ("good", "●"), "partial": ("warn", "◐"), "none": ("bad", "✕"), "unknown": ("unknown", "○")}
+READ: Final = {
+    "quotas_read_at": "Quotas read",
+    "measurements_read_at": "Measurements read",
+    "oldest_host_report_at": "Oldest report of a host",
+}
 MOST_CELLS: Final = 32
 """A node with more units of a class is said in numbers alone."""
 
@@ -47,6 +55,7 @@ class Asked:
     shown: Mapping[str, Any] = field(default_factory=dict)
 
 
+@require_safe
 def target_page(request: HttpRequest, name: str) -> HttpResponse:
     """GET alone. A model that is itself named `…/target` has this address for its page."""
     if LanguageModel.objects.visible_to(request.user).filter(name=f"{name}/target").exists():  # type: ignore[misc]
@@ -56,7 +65,10 @@ def target_page(request: HttpRequest, name: str) -> HttpResponse:
     context = {"model": model, "asked": asked, "place": "models", **form(model, asked), **answered(request, model, asked)}
     # a part that is asked for is shown whatever it says
     wrong = "wrong" in context and not request.htmx  # type: ignore[attr-defined]
-    return render(request, "pages/target.html", context, status=400 if wrong else 200)
+    page = render(request, "pages/target.html", context, status=400 if wrong else 200)
+    if request.htmx:  # type: ignore[attr-defined]
+        page["HX-Replace-Url"] = f"{request.path}?{address(asked)}"
+    return page
 
 
 def read(query: QueryDict) -> Asked:
@@ -113,9 +125,20 @@ def said(found: Target, *, sees_hosts: bool) -> dict[str, Any]:
         "binding": [stopped(stop) for stop in answer.binding],
         "instead": instead(answer),
         "nodes": [drawn(row) for row in node_rows(found.built.snapshot, answer) if sees_hosts or row.added],
-        "inputs": found.inputs,
+        "at": found.built.snapshot.at,
+        "read": [(words, moment(found.inputs[key])) for key, words in READ.items()],
         "command": command(answer.model, answer.question),
     }
+
+
+def moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def address(asked: Asked) -> str:
+    """The question alone, as short as it can be said: what is the default, and what another demand left behind, is not in it."""
+    said = [(key, value) for key, value in asked.words.items() if value not in ("", []) and value != DEFAULTS.get(key)]
+    return urlencode(said, doseq=True)
 
 
 def drawn(row: NodeRow) -> Cells:

@@ -120,7 +120,9 @@ def instead(answer: Answer) -> list[str]:
         f"{row.profile} alone: +{row.add} on {row.units} {row.resource}, serving {amount(row.served)} {unit} ({row.verdict})"
         for row in answer.alternatives
     ]
-    if answer.tight is not None:
+    if answer.tight is not None and {row.profile: row.add for row in answer.tight} != {
+        r.profile: r.add for r in answer.rows if r.add
+    }:
         rows = ", ".join(f"{row.add} × {row.profile}" for row in answer.tight)
         lines.insert(0, f"tight: {rows or 'nothing more'}")
     return lines
