@@ -2,6 +2,7 @@
 
 import pytest
 
+from capacity.bench.formats.registry import read_file
 from capacity.bench.imports import read_files
 from capacity.tests.bench_opened import FOLDER
 
@@ -46,3 +47,30 @@ def test_a_summary_beside_a_stage_is_said_and_left_out():
 
 def test_each_group_of_the_planners_table_is_a_sweep():
     assert len(imported("llm-d-planner.json").sweeps) == 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sglang-0.5.5.jsonl",
+        "aiperf-0.13.json",
+        "inference-perf-stage.json",
+        "llmperf-summary.json",
+        "inferencemax-aggregate.json",
+        "genai-bench-run.json",
+        "tgi-bench-first.json",
+        "evalscope-summary.json",
+    ],
+)
+def test_results_that_were_put_into_one_file_one_after_another_are_all_read(name, tmp_path):
+    (tmp_path / "all").write_text((FOLDER / name).read_text() * 2 + '{"other": 1}\n')
+    contents = read_file(tmp_path / "all", "all")
+    assert len(contents.stages) == 2
+    assert [left.where for left in contents.skipped] in ([], ["all, run 3"])
+
+
+def test_a_summary_in_one_file_with_a_stage_is_left_out_with_its_reason(tmp_path):
+    (tmp_path / "all").write_text("".join((FOLDER / f"inference-perf-{kind}.json").read_text() for kind in ("summary", "stage")))
+    contents = read_file(tmp_path / "all", "all")
+    assert (len(contents.stages), [left.where for left in contents.skipped]) == (1, ["all, run 1"])
+    assert "mean over all stages" in contents.skipped[0].why

@@ -72,7 +72,7 @@ def test_a_run_of_sglang_without_a_finished_request_is_left_out():
 def test_a_line_that_is_no_run_of_sglang_is_listed():
     found = opened("sglang-0.4.0.jsonl")
     contents = format_of(found).read(Opened(where="x", shape="lines", documents=[*found.documents, {"other": 1}]))
-    assert (len(contents.stages), [skipped.where for skipped in contents.skipped]) == (2, ["x, line 3"])
+    assert (len(contents.stages), [skipped.where for skipped in contents.skipped]) == (2, ["x, run 3"])
 
 
 # AIPerf and GenAI-Perf
@@ -237,7 +237,7 @@ def test_the_concurrency_of_a_report_by_rate_is_only_a_cap():
 def test_every_report_of_a_file_is_a_stage():
     one = opened("llm-d-0.2.yaml").documents[0]
     found = Opened(where="x", shape="yaml", documents=[one, one])
-    assert [stage.where for _, stage in format_of(found).read(found).stages] == ["x, report 1", "x, report 2"]
+    assert [stage.where for _, stage in format_of(found).read(found).stages] == ["x, run 1", "x, run 2"]
 
 
 # InferenceMAX

@@ -19,15 +19,11 @@ _WITHOUT_OUTPUT: Final = ("embed", "rank", "rerank")
 
 
 def recognises(opened: Opened) -> bool:
-    if opened.shape == "csv":
-        return aiperf_csv.recognises(opened)
-    return opened.shape == "object" and bool(opened.documents) and _is_export(opened.documents[0])
+    return aiperf_csv.recognises(opened) if opened.shape == "csv" else values.any_is(opened, _is_export)
 
 
 def read(opened: Opened) -> Contents:
-    if opened.shape == "csv":
-        return aiperf_csv.read(opened)
-    return values.contents([_row(opened.where, opened.documents[0])])
+    return aiperf_csv.read(opened) if opened.shape == "csv" else values.each(opened, NAME, _is_export, _row)
 
 
 def _is_export(document: Any) -> bool:

@@ -29,24 +29,28 @@ Named = Mapping[str, tuple[str, Any]]
 
 
 def recognises(opened: Opened) -> bool:
-    first = opened.documents[0] if opened.documents else None
-    return _is_percentiles(first) or (isinstance(first, Mapping) and _is_summary(_named(first)))
+    return values.any_is(opened, _is_mine)
 
 
 def read(opened: Opened) -> Contents:
-    if _is_percentiles(opened.documents[0]):
+    if all(_is_percentiles(document) for document in opened.documents):
         raise Unreadable(
             f"it holds percentiles of {NAME} without the concurrency they were measured at. "
             "Import its benchmark_summary.json for the throughput, or measure with another tool."
         )
-    return values.contents([_row(opened.where, _named(opened.documents[0]))])
+    return values.each(opened, NAME, _is_summary, _row)
+
+
+def _is_mine(document: Any) -> bool:
+    return _is_percentiles(document) or _is_summary(document)
 
 
 def _is_percentiles(document: Any) -> bool:
     return isinstance(document, Mapping) and "Percentiles" in document and any("TTFT" in str(key) for key in document)
 
 
-def _is_summary(named: Named) -> bool:
+def _is_summary(document: Any) -> bool:
+    named = _named(document) if isinstance(document, Mapping) else {}
     return all(_value(named, keys) is not None for keys in (_CONCURRENCY, _SUCCESSES, _E2E))
 
 
@@ -65,7 +69,8 @@ def _mean(named: Named, keys: tuple[str, ...]) -> dict[str, float]:
     return values.statistics({"mean": value}, values.ms_per(unit))
 
 
-def _row(where: str, named: Named) -> values.Row:
+def _row(where: str, summary: Mapping[Any, Any]) -> values.Row:
+    named = _named(summary)
     requests, errors = values.count(_value(named, _SUCCESSES)), values.count(_value(named, _FAILURES))
     if nothing := values.unfinished(where, requests, errors):
         return nothing

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from capacity.bench.formats import values
-from capacity.bench.formats.contract import Opened, Unreadable
+from capacity.bench.formats.contract import Opened
 from capacity.domain.measurement.level import NEAR
-from capacity.domain.measurement.types import Contents, Setting, Stage
+from capacity.domain.measurement.types import Contents, Setting, Skipped, Stage
 
 NAME: Final = "genai-bench"
 
@@ -17,21 +17,26 @@ _LENGTHS: Final = re.compile(r"\s*([NDU])\(([\d.]+),([\d.]+)\)(?:/\(([\d.]+),([\
 
 
 def recognises(opened: Opened) -> bool:
-    first = opened.documents[0] if opened.documents else None
-    return isinstance(values.at(first, "aggregated_metrics"), Mapping) or _is_experiment(first)
+    return values.any_is(opened, _is_mine)
 
 
 def read(opened: Opened) -> Contents:
-    if _is_experiment(opened.documents[0]):
-        raise Unreadable(f"it describes an experiment of {NAME} and holds no results. Import the files of its runs.")
-    return values.contents([_row(opened.where, opened.documents[0]["aggregated_metrics"])])
+    return values.each(opened, NAME, _is_mine, _row)
+
+
+def _is_mine(document: Any) -> bool:
+    return isinstance(values.at(document, "aggregated_metrics"), Mapping) or _is_experiment(document)
 
 
 def _is_experiment(document: Any) -> bool:
     return isinstance(document, Mapping) and "traffic_scenario" in document and "server_engine" in document
 
 
-def _row(where: str, found: Mapping[str, Any]) -> values.Row:
+def _row(where: str, document: Mapping[str, Any]) -> values.Row:
+    found = document.get("aggregated_metrics")
+    if not isinstance(found, Mapping):
+        why = f"it describes an experiment of {NAME} and holds no results. Import the files of its runs."
+        return Skipped(where=where, why=why)
     requests, errors = values.count(found.get("num_completed_requests")), values.count(found.get("num_error_requests"))
     if nothing := values.unfinished(where, requests, errors):
         return nothing

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from capacity.bench.formats import values
-from capacity.bench.formats.contract import Opened, Unreadable
-from capacity.domain.measurement.types import Contents, Setting, Stage
+from capacity.bench.formats.contract import Opened
+from capacity.domain.measurement.types import Contents, Setting, Skipped, Stage
 
 NAME: Final = "inference-perf"
 
@@ -18,17 +18,11 @@ _KEPT_UP: Final = 0.95
 
 
 def recognises(opened: Opened) -> bool:
-    return any(_is_report(document) for document in opened.documents[:1])
+    return values.any_is(opened, _is_report)
 
 
 def read(opened: Opened) -> Contents:
-    report = opened.documents[0]
-    load = values.at(report, "load_summary")
-    if not load:
-        raise Unreadable(f"it is what {NAME} asked of Prometheus, the server's own view over a wider window. {_INSTEAD}")
-    if "requested_rate" not in load and "concurrency" not in load:
-        raise Unreadable(f"it is the summary of {NAME}, a mean over all stages and no level. {_INSTEAD}")
-    return values.contents([_row(opened.where, report)])
+    return values.each(opened, NAME, _is_report, _row)
 
 
 def _is_report(document: Any) -> bool:
@@ -37,8 +31,19 @@ def _is_report(document: Any) -> bool:
     )
 
 
+def _no_stage(load: Mapping[str, Any]) -> str | None:
+    """What the report is where it is none of a stage."""
+    if not load:
+        return f"it is what {NAME} asked of Prometheus, the server's own view over a wider window. {_INSTEAD}"
+    if "requested_rate" not in load and "concurrency" not in load:
+        return f"it is the summary of {NAME}, a mean over all stages and no level. {_INSTEAD}"
+    return None
+
+
 def _row(where: str, report: Mapping[str, Any]) -> values.Row:
     done, load = report["successes"], report["load_summary"]
+    if why := _no_stage(load):
+        return Skipped(where=where, why=why)
     requests, errors = values.count(done.get("count")), values.count(values.at(report, "failures", "count"))
     if nothing := values.unfinished(where, requests, errors):
         return nothing

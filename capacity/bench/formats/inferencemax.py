@@ -6,7 +6,7 @@ the decode GPUs where prefill and decode are apart, else those of tensor and pip
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from capacity.bench.formats import values
@@ -20,11 +20,19 @@ _AGREES: Final = (0.5, 2.0)
 
 
 def recognises(opened: Opened) -> bool:
-    return bool(opened.documents) and (_is_aggregate(opened.documents[0]) or _is_experiment(opened.documents[0]))
+    return values.any_is(opened, _is_result)
 
 
 def read(opened: Opened) -> Contents:
-    return values.contents(_rows(opened))
+    return values.each(opened, NAME, _is_result, _row)
+
+
+def _is_result(document: Any) -> bool:
+    return _is_aggregate(document) or _is_experiment(document)
+
+
+def _row(where: str, found: Mapping[str, Any]) -> values.Row:
+    return _aggregate(where, found) if _is_aggregate(found) else _experiment(where, found)
 
 
 def _is_aggregate(document: Any) -> bool:
@@ -35,17 +43,6 @@ def _is_experiment(document: Any) -> bool:
     if not isinstance(document, Mapping) or "model_id" not in document or "output_throughput" not in document:
         return False
     return any(key in document for key in ("median_ttft", "mean_ttft", "p99_ttft", "good_completed"))
-
-
-def _rows(opened: Opened) -> Iterator[values.Row]:
-    for place, document in enumerate(opened.documents, start=1):
-        where = opened.where if len(opened.documents) == 1 else f"{opened.where}, {place}"
-        if _is_aggregate(document):
-            yield _aggregate(where, document)
-        elif _is_experiment(document):
-            yield _experiment(where, document)
-        else:
-            yield Skipped(where=where, why=f"it is no result of {NAME}.")
 
 
 def _ms(found: Mapping[str, Any], name: str) -> dict[str, float]:

@@ -6,7 +6,7 @@ Units are followed, then doubted: the project's own example of 0.1 calls seconds
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,26 +37,17 @@ class _Run:
 
 
 def recognises(opened: Opened) -> bool:
-    return any(_is_report(document) for document in opened.documents[:20])
+    return values.any_is(opened, _is_report)
 
 
 def read(opened: Opened) -> Contents:
-    return values.contents(_rows(opened))
+    return values.each(opened, NAME, _is_report, _row)
 
 
 def _is_report(document: Any) -> bool:
     if not isinstance(document, Mapping) or not isinstance(document.get("scenario"), Mapping):
         return False
     return "version" in document and ("metrics" in document or "results" in document)
-
-
-def _rows(opened: Opened) -> Iterator[values.Row]:
-    for place, document in enumerate(opened.documents, start=1):
-        where = opened.where if len(opened.documents) == 1 else f"{opened.where}, report {place}"
-        if _is_report(document):
-            yield _row(where, document)
-        else:
-            yield Skipped(where=where, why=f"it is no report of {NAME}.")
 
 
 def _run(report: Mapping[str, Any]) -> _Run:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from capacity.bench.formats import values
 from capacity.bench.formats.contract import Opened, Unreadable
-from capacity.domain.measurement.types import Contents, Setting, Skipped, Stage
+from capacity.domain.measurement.types import Contents, Setting, Stage
 
 NAME: Final = "LLMPerf"
 
@@ -15,14 +15,15 @@ _TABLE_MEAN: Final = "first-time-to-token_mean_in_ms"
 
 
 def recognises(opened: Opened) -> bool:
-    first = opened.documents[0] if opened.documents else None
-    return _is_summary(first) or _is_table(first) or _is_request(first)
+    return values.any_is(opened, lambda document: _is_summary(document) or _is_table(document) or _is_request(document))
 
 
 def read(opened: Opened) -> Contents:
-    if _is_request(opened.documents[0]):
+    if values.any_is(opened, _is_request):
         raise Unreadable(f"it holds the single requests of {NAME}. Import the summary that lies beside it.")
-    return values.contents(_rows(opened))
+    if opened.shape == "object" and _is_table(opened.documents[0]):
+        return values.contents(_level(f"{opened.where}, {name}", row) for name, row in opened.documents[0].items())
+    return values.each(opened, NAME, _is_summary, _summary)
 
 
 def _is_summary(document: Any) -> bool:
@@ -35,16 +36,6 @@ def _is_table(document: Any) -> bool:
 
 def _is_request(document: Any) -> bool:
     return isinstance(document, Mapping) and "request_output_throughput_token_per_s" in document and "ttft_s" in document
-
-
-def _rows(opened: Opened) -> Iterator[values.Row]:
-    for document in opened.documents:
-        if _is_summary(document):
-            yield _summary(opened.where, document)
-        elif _is_table(document):
-            yield from (_level(f"{opened.where}, {name}", row) for name, row in document.items())
-        else:
-            yield Skipped(where=opened.where, why=f"it is no summary of {NAME}.")
 
 
 def _summary(where: str, found: Mapping[str, Any]) -> values.Row:

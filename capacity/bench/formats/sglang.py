@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from capacity.bench.formats import values
 from capacity.bench.formats.contract import Opened
-from capacity.domain.measurement.types import Contents, Setting, Skipped, Stage
+from capacity.domain.measurement.types import Contents, Setting, Stage
 
 NAME: Final = "SGLang bench_serving"
 
@@ -15,26 +15,17 @@ _DRAWN: Final = ("random", "random-ids", "generated-shared-prefix")
 
 
 def recognises(opened: Opened) -> bool:
-    return any(_is_run(document) for document in opened.documents[:20])
+    return values.any_is(opened, _is_run)
 
 
 def read(opened: Opened) -> Contents:
-    return values.contents(_rows(opened))
+    return values.each(opened, NAME, _is_run, _row)
 
 
 def _is_run(document: Any) -> bool:
     if not isinstance(document, Mapping) or "output_throughput" not in document or "backend" not in document:
         return False
     return "total_output_tokens_retokenized" in document or "median_e2e_latency_ms" in document
-
-
-def _rows(opened: Opened) -> Iterator[values.Row]:
-    for place, document in enumerate(opened.documents, start=1):
-        where = opened.where if len(opened.documents) == 1 else f"{opened.where}, line {place}"
-        if _is_run(document):
-            yield _row(where, document)
-        else:
-            yield Skipped(where=where, why=f"it is no run of {NAME}.")
 
 
 def _row(where: str, run: Mapping[str, Any]) -> values.Row:

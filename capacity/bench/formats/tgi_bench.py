@@ -19,11 +19,16 @@ _CLOSED: Final = "constantvus"
 
 
 def recognises(opened: Opened) -> bool:
-    return bool(opened.documents) and _is_result(values.at(opened.documents[0], "results", 0))
+    return values.any_is(opened, _is_session)
 
 
 def read(opened: Opened) -> Contents:
-    return values.contents(_rows(opened.where, opened.documents[0]))
+    sessions = [document for document in opened.documents if _is_session(document)]
+    return values.contents(row for session in sessions for row in _rows(opened.where, session))
+
+
+def _is_session(document: Any) -> bool:
+    return any(_is_result(result) for result in values.entries(values.at(document, "results")))
 
 
 def _is_result(document: Any) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from capacity.bench.formats.contract import Unreadable
+from capacity.bench.formats.contract import Opened, Unreadable
 from capacity.domain.measurement.types import Contents, Flag, Setting, Skipped, Stage
 
 UNLIMITED: Final = 1e6
 """A request rate from here on is no rate: everything is sent at once (some scripts write 1e9 where others write inf)."""
 
+_FIRST: Final = 20
 _LONGEST_TEXT: Final = 200
 _GREATEST_COUNT: Final = 2**53
 _MS_PER: Final = {"ms": 1.0, "s": 1e3, "sec": 1e3, "secs": 1e3, "second": 1e3, "seconds": 1e3, "us": 1e-3, "µs": 1e-3, "ns": 1e-6}
@@ -161,6 +162,21 @@ def unfinished(where: str, requests: int | None, errors: int | None) -> Skipped 
         return None
     failed = f"all {errors} failed" if errors else "none finished"
     return Skipped(where=where, why=f"of its requests {failed}, so its latencies and rates say nothing.")
+
+
+def any_is(opened: Opened, is_mine: Callable[[Any], bool]) -> bool:
+    """Whether one of the first documents is a tool's."""
+    return any(is_mine(document) for document in opened.documents[:_FIRST])
+
+
+def each(opened: Opened, name: str, is_mine: Callable[[Any], bool], read: Callable[[str, Any], Row]) -> Contents:
+    """One row for each document of the file; one that is not the tool's is left out."""
+    several = len(opened.documents) > 1
+    places = (
+        (f"{opened.where}, run {place}" if several else opened.where, found) for place, found in enumerate(opened.documents, 1)
+    )
+    left_out = f"it is no result of {name}."
+    return contents(read(where, found) if is_mine(found) else Skipped(where=where, why=left_out) for where, found in places)
 
 
 def contents(rows: Iterable[Row]) -> Contents:
