@@ -14,6 +14,7 @@ from capacity.bench.levels import Tried, knee, levels_left, next_level
 from capacity.bench.prepare import Asker, Ready, Unsweepable
 from capacity.bench.stream import session
 from capacity.domain.measurement.types import Setting, Stage
+from capacity.domain.measurement.verdict import verdict
 
 MOST_RAMP_SECONDS: Final = 10.0
 RAMP_SHARE: Final = 0.5
@@ -93,7 +94,7 @@ class Course:
 
     def _take(self, window: Window, counted: dict[str, float]) -> None:
         stage = summary.stage_of(window, self._asked, simulated=self._ready is not None and self._ready.facts.simulated)
-        meets = summary.meets(stage, self._asked.slo)
+        meets = verdict(stage, self._asked.slo).outcome == "meets"
         self._stages.append(stage)
         self._tried.append(Tried(level=window.level, meets=meets, tokens_per_second=stage.tokens_per_second))
         self._details[str(window.level)] = summary.details_of(window) | counted

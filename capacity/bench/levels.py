@@ -66,7 +66,7 @@ def levels_left(tried: Sequence[Tried], *, levels: Sequence[int] | None, most: i
 
 
 def is_flat(tried: Sequence[Tried]) -> bool:
-    """The two last doublings together gave hardly more tokens a second: higher levels only wait longer."""
+    """The two last doublings each gave hardly more tokens a second: higher levels only wait longer."""
     at = {row.level: row.tokens_per_second for row in tried}
     top = max(at, default=0)
     return top >= 4 and _hardly_grew(at.get(top // 4), at.get(top // 2)) and _hardly_grew(at.get(top // 2), at[top])

@@ -10,7 +10,7 @@ from typing import Any, Final
 from capacity.bench.asked import Asked
 from capacity.bench.closed_loop import Window
 from capacity.bench.stream import Answer
-from capacity.domain.measurement.types import Flag, Slo, Stage
+from capacity.domain.measurement.types import Flag, Stage
 
 PERCENTILES: Final = (50, 90, 95, 99)
 BUSY: Final = 0.9
@@ -65,14 +65,6 @@ def details_of(window: Window) -> dict[str, Any]:
 def mean(values: Iterable[int | None]) -> float | None:
     known = [value for value in values if value is not None]
     return round(sum(known) / len(known), 3) if known else None
-
-
-def meets(stage: Stage, slo: Slo) -> bool:
-    """Whether a stage of ours meets every bound, and has no more errors than allowed. Without a single success it does not."""
-    done, errors = stage.requests or 0, stage.errors or 0
-    if not done or errors > slo.max_error_share * (done + errors):
-        return False
-    return all(stage.statistics(bound.latency).get(f"p{bound.percentile}", math.inf) <= bound.ms for bound in slo.bounds)
 
 
 def _tokens(window: Window, good: Sequence[Answer], asked: Asked) -> float:

@@ -6,16 +6,14 @@ What a replica serves, and with it the load that is made for it, is read on the 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from decimal import Decimal
-from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from capacity.domain.measurement.types import Bound, Slo, Stage
+from capacity.domain.measurement.document import evidence_of
+from capacity.domain.measurement.types import Bound, Judgement, Measured, Slo
 from capacity.example.shape import Contents, Example, Served, Way
 from capacity.llama import packages, reading
-from capacity.llama.reading import Reading
 
 MODEL = "smollm2"
 RESOURCE = "thread"
@@ -47,41 +45,37 @@ def contents() -> Contents:
     return contents_of(found)
 
 
-def contents_of(found: Reading) -> Contents:
-    if found.best is None:
+def contents_of(found: Judgement) -> Contents:
+    measured = found.measured
+    if measured is None or not measured.max_concurrency:
         raise ValidationError(
             f"This machine is too slow or too busy for the example: one request alone missed {TTFT_MS} ms to the first "
             f"token or {TPOT_MS} ms for each further one. Try again when it has a free core."
         )
-    model = Served(name=MODEL, scope="llama-org", max_replicas=REPLICAS, ways=(_way(found, found.best),))
-    return Contents(models=(model,), files={LOAD_FILE: load_plan(found.best)})
+    model = Served(name=MODEL, scope="llama-org", max_replicas=REPLICAS, ways=(_way(found, measured),))
+    return Contents(models=(model,), files={LOAD_FILE: load_plan(measured)})
 
 
-def _way(found: Reading, best: Stage) -> Way:
+def _way(found: Judgement, measured: Measured) -> Way:
     return Way(
         name="one-thread",
         units=1,
         template="llama",
         parameters={"threads": "1", "slots": "4", "context": "1024"},
-        capacity=best.asked or 1,
-        tokens_per_second=Decimal(best.tokens_per_second or 0.0),
+        capacity=measured.max_concurrency,
+        tokens_per_second=Decimal(measured.tokens_per_second),
         evidence={
+            **evidence_of(found, slo=TARGET),
             "engine": "llama.cpp",
             "tool": "llmgw: a short sweep of one replica on this machine at the example's first start",
-            "kind": found.kind,
-            "stages": [_stage(stage) for stage in found.stages],
         },
         note="Read on this machine when it had little else to do: a sweep of a few seconds a level.",
     )
 
 
-def _stage(stage: Stage) -> dict[str, Any]:
-    return {**asdict(stage), "concurrency": stage.asked, "flags": sorted(stage.flags)}
-
-
-def load_plan(best: Stage) -> str:
+def load_plan(measured: Measured) -> str:
     """A cycle of four minutes, as JSON for the gateway: past what one replica serves, and back."""
-    per_second = (best.tokens_per_second or 0.0) / OUTPUT_TOKENS
+    per_second = measured.tokens_per_second / OUTPUT_TOKENS
     load = {
         "series": "conversation",
         "low_per_second": round(LOW * per_second, 3),

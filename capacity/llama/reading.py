@@ -8,15 +8,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import takewhile
 
-from capacity.bench.asked import Asked, Swept
-from capacity.bench.summary import meets
+from capacity.bench.asked import Asked
 from capacity.bench.sweep import sweep
-from capacity.domain.measurement.types import Kind, Slo, Stage
+from capacity.domain.measurement.judge import judge
+from capacity.domain.measurement.types import Judgement, Slo, Sweep
 
 MODEL = "reading"
 MOST_CLIENTS = 8
@@ -25,29 +23,20 @@ READY_SECONDS = 60.0
 END_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """`best` None: not even one client was served within the SLO."""
-
-    stages: tuple[Stage, ...]
-    best: Stage | None
-    kind: Kind
-
-
 class Unread(Exception):
     """The engine could not be read; one sentence."""
 
 
-def read(slo: Slo, *, input_tokens: int, output_tokens: int) -> Reading:
-    """Start a replica, sweep it, end it. Unread where it does not serve."""
+def read(slo: Slo, *, input_tokens: int, output_tokens: int) -> Judgement:
+    """Start a replica, sweep it, end it, and judge it. Unread where it does not serve."""
     try:
         with engine() as url:
-            return judged(swept(url, slo, input_tokens=input_tokens, output_tokens=output_tokens).stages, slo)
+            return swept(url, slo, input_tokens=input_tokens, output_tokens=output_tokens)
     except OSError as failed:
         raise Unread(f"llama.cpp could not be read on this machine: {failed}.") from failed
 
 
-def swept(url: str, slo: Slo, *, input_tokens: int, output_tokens: int) -> Swept:
+def swept(url: str, slo: Slo, *, input_tokens: int, output_tokens: int) -> Judgement:
     """OSError where the sweep did not come to its end."""
     asked = Asked(
         endpoint=url,
@@ -61,14 +50,7 @@ def swept(url: str, slo: Slo, *, input_tokens: int, output_tokens: int) -> Swept
     found = sweep(asked, progress=lambda progress: None, should_stop=lambda: False)
     if found.ended != "complete":
         raise OSError(found.why.removesuffix("."))
-    return found
-
-
-def judged(stages: Sequence[Stage], slo: Slo) -> Reading:
-    """The highest stage that met the SLO, as all below it did."""
-    met = [*takewhile(lambda stage: meets(stage, slo), stages)]
-    kind: Kind = "never_met" if not met else "at_least" if len(met) == len(stages) else "located"
-    return Reading(stages=tuple(stages), best=met[-1] if met else None, kind=kind)
+    return judge(Sweep(setting=found.setting, stages=found.stages), slo)
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from capacity.bench.facts import Counters, between
 from capacity.bench.requests import FORMS, Prompts, body
 from capacity.bench.stream import Answer, Fault
 from capacity.bench.sweep import sweep
-from capacity.domain.measurement.types import Bound, Slo
+from capacity.domain.measurement.types import Bound, Slo, Stage
+from capacity.domain.measurement.verdict import verdict
 from capacity.simulator.options import EngineOptions
 from capacity.simulator.server import EngineServer
 from capacity.sources.reading import EngineReading
@@ -34,6 +35,10 @@ SLO = Slo(
     )
 )
 BROKEN = Fault(kind="status", why="It answered with status 503.", status=503)
+
+
+def meets(stage: Stage, slo: Slo) -> bool:
+    return verdict(stage, slo).outcome == "meets"
 
 
 class Site:
@@ -98,7 +103,7 @@ def test_a_search_finds_the_stated_capacity():
     with simulated(capacity=5) as site:
         found = swept(site, most=16)
         assert site.engine.engine.running + site.engine.engine.waiting == 0, "nothing is left behind"
-    best = max(stage.asked for stage in found.stages if summary.meets(stage, SLO))
+    best = max(stage.asked for stage in found.stages if meets(stage, SLO))
     assert found.ended == "complete"
     assert abs(best - 5) <= 1, found
     assert [stage.asked for stage in found.stages] == sorted({stage.asked for stage in found.stages})
@@ -216,7 +221,7 @@ def test_a_level_with_too_many_errors_ends_early_with_the_truth_and_the_search_g
         found = swept(site, slo=slo, most=4, seconds=0.3)
     by_level = {stage.asked: stage for stage in found.stages}
     assert [*by_level] == [1, 2, 3, 4]
-    assert [summary.meets(stage, slo) for stage in found.stages] == [True, True, False, False]
+    assert [meets(stage, slo) for stage in found.stages] == [True, True, False, False]
     assert by_level[4].errors >= 10 and by_level[4].seconds < 0.3 and "weak" in by_level[4].flags
     assert found.evidence["levels"]["4"]["error_kinds"] == {"status": by_level[4].errors}
     assert found.evidence["levels"]["4"]["first_error"] == "It answered with status 503: busy"
@@ -283,7 +288,7 @@ def test_percentiles_are_values_that_were_seen_and_the_slo_s_own_is_among_them()
     assert {name: round(value) for name, value in stage.ttft_ms.items()} == {
         "mean": 50, "p50": 50, "p90": 90, "p95": 95, "p97": 97, "p99": 99,
     }  # fmt: skip
-    assert summary.meets(stage, ASKED.slo)
+    assert meets(stage, ASKED.slo)
 
 
 def test_tokens_are_those_that_came_in_the_window_weighed_by_what_a_chunk_carries():
@@ -298,7 +303,7 @@ def test_errors_have_no_latency_and_no_success_is_no_latency_at_all():
     none = summary.stage_of(window(failed, failed), ASKED)
     assert (some.requests, some.errors, some.ttft_ms["mean"]) == (1, 1, 100)
     assert (none.requests, none.errors, none.ttft_ms, none.tokens_per_second) == (0, 2, {}, None)
-    assert not summary.meets(some, ASKED.slo) and not summary.meets(none, ASKED.slo)
+    assert not meets(some, ASKED.slo) and not meets(none, ASKED.slo)
 
 
 def test_a_client_that_was_busy_all_the_time_may_have_been_what_was_measured():
