@@ -6,7 +6,7 @@ from quotas.api.base import NoSuchPath
 from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
 from quotas.api.scopes import Quotas, Scopes
 
-from . import brake, docs, measuring, modes, records, registered, rows, target, verbs
+from . import brake, docs, measuring, modes, records, registered, rows, sweeps, target, verbs
 
 
 def edited(name: str, view: type, key: str) -> list[URLPattern]:
@@ -44,6 +44,9 @@ urlpatterns = [
     path("measurements/import", measuring.MeasurementImport.as_view(), name="api-measurement-import"),
     path("measurements/<int:id>/export", measuring.Export.as_view(), name="api-measurement-export"),
     path("measurements/<int:id>/accept", measuring.Accept.as_view(), name="api-measurement-accept"),
+    path("bench_runs/<int:id>/stop", sweeps.BenchRunStop.as_view(), name="api-bench-run-stop"),
+    path("bench_runs", sweeps.BenchRuns.as_view({"get": "list", "post": "create"}), name="api-bench_runs"),
+    path("bench_runs/<int:id>", sweeps.BenchRuns.as_view(DETAIL), name="api-bench_runs-detail"),
     *edited("scopes", Scopes, "path:name"),
     *edited("quotas", Quotas, "int:id"),
     *edited("pools", rows.Pools, "path:name"),

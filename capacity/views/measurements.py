@@ -9,11 +9,12 @@ from django.db.models import Case, Count, IntegerField, OuterRef, Q, QuerySet, S
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from ..models import Measurement, Profile
+from ..models import BenchRun, Measurement, Profile
 from .frame import frame_of
 from .live import live
 
 PAGE_ROWS = 100
+SWEEPS_SHOWN = 10
 
 
 @live
@@ -26,7 +27,16 @@ def measurements(request: HttpRequest) -> HttpResponse:
     profiles = list(page.object_list)
     used = Measurement.objects.select_related("slo").in_bulk([row.in_use for row in profiles if row.in_use])
     rows = [(profile, used.get(profile.in_use)) for profile in profiles]
-    return render(request, "pages/measurements.html", {"rows": rows, "page": page, "asked": asked, "place": "measurements"})
+    context = {"rows": rows, "page": page, "asked": asked, "sweeps": sweeps_of(request, asked), "place": "measurements"}
+    return render(request, "pages/measurements.html", context)
+
+
+def sweeps_of(request: HttpRequest, asked: str) -> list[BenchRun]:
+    """The newest ones, those that are under way among them."""
+    rows = BenchRun.objects.visible_to(request.user).filter(profile__model__pool__in=frame_of(request).shown_pools)
+    if asked:
+        rows = rows.filter(profile__model__name__icontains=asked)
+    return list(rows.select_related("profile__model", "measurement").order_by("-created_at", "-id")[:SWEEPS_SHOWN])
 
 
 def _worst_first(profiles: QuerySet[Any]) -> QuerySet[Any]:

@@ -1,0 +1,209 @@
+"""A sweep asked for by page, API and command: the same facts, the same refusals, the same people."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from capacity.briefings import sweep_facts
+from capacity.measuring import worker
+from capacity.models import BenchRun, LanguageModel
+from capacity.tests.api_people import member, person
+from capacity.tests.factories import make_scope
+from capacity.tests.fleet import Fleet
+from capacity.tests.pages import HOSTILE, make_person
+from capacity.tests.test_measuring_life import STAGES, Clock
+
+pytestmark = pytest.mark.django_db
+
+SLO = "ttft p95 500"
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    monkeypatch.setattr("capacity.tests.fleet.START", datetime.now(UTC))
+    fleet = Fleet(min_replicas=2, max_replicas=4)
+    fleet.passes(2)
+    fleet.share(8)
+    monkeypatch.setattr(sweep_facts, "deps", lambda: fleet.deps)
+    return fleet
+
+
+@pytest.fixture
+def operator(client: Any) -> Any:
+    client.force_login(make_person("olga", is_operator=True))
+    return client
+
+
+def page_of(fleet: Fleet) -> str:
+    return reverse("measure", args=[fleet.profile.pk])
+
+
+def form(**changes: Any) -> dict[str, Any]:
+    usual = {"where": "own", "slo": SLO, "levels": "1,2,4", "seconds": 30, "input_tokens": 512, "output_tokens": 128}
+    return {**usual, "api": "chat", "endpoint": "", "reason": "new engine", **changes}
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    return {"model": "chat", "profile": "small", "slo": SLO, "levels": "1,2,4", "reason": "new engine", **changes}
+
+
+def test_the_page_says_what_it_takes_before_anything_is_done(live: Fleet, operator: Any) -> None:
+    text = operator.post(page_of(live), form(act="look")).content.decode()
+    assert "about 2 min" in text
+    assert "A replica of its own is started on n1; after the sweep it is one of the model" in text
+    assert "1 of 2 ready replicas stay, 20 → 10 requests in flight within the SLO; now 8." in text
+    assert "The next pass would start 1 replica in its place." in text
+    assert not BenchRun.objects.exists()
+
+
+def test_it_is_started_by_the_page_and_stopped_there(live: Fleet, operator: Any) -> None:
+    text = operator.post(page_of(live), form(act="start"), follow=True).content.decode()
+    run = BenchRun.objects.get()
+    assert (run.state, run.actor, run.levels, run.own_replica) == ("queued", "olga", "1,2,4", True)
+    assert "Stop it" in text
+    assert 'hx-trigger="every 2s"' in text
+    assert operator.post(page_of(live), form(act="start")).status_code == 400
+    operator.post(reverse("sweep_stop", args=[run.pk]))
+    run.refresh_from_db()
+    assert run.state == "stopped"
+    assert "hx-trigger" not in operator.get(reverse("sweep", args=[run.pk]) + "?part").content.decode()
+
+
+@pytest.mark.parametrize("wrong", [{"reason": ""}, {"levels": "0"}, {"slo": "quick"}, {"seconds": ""}, {"where": "there"}])
+def test_what_is_refused_is_kept_at_its_field_and_changes_nothing(live: Fleet, operator: Any, wrong: dict[str, Any]) -> None:
+    answer = operator.post(page_of(live), form(act="start", **wrong))
+    assert answer.status_code == 400
+    assert "errorlist" in answer.content.decode()
+    assert not BenchRun.objects.exists()
+
+
+def test_a_run_under_way_shows_its_levels_and_no_markup_of_others(live: Fleet, operator: Any) -> None:
+    from capacity.measuring.document import stage_rows
+
+    run = BenchRun.objects.create(
+        profile=live.profile,
+        state="testing",
+        heartbeat_at=datetime.now(UTC),
+        actor=HOSTILE,
+        reason=HOSTILE,
+        slo_text=SLO,
+        progress={"doing": "measuring", "level": 8, "levels_done": 3, "levels_left": 2, "seconds_left": 130, "finished": 12},
+        stages=stage_rows(STAGES),
+        message=HOSTILE,
+    )
+    text = operator.get(reverse("sweep", args=[run.pk])).content.decode()
+    assert HOSTILE not in text
+    assert "<b>3</b> levels done, about <b>2</b> to do, 2 min left; now at <b>8</b> in flight" in text
+    assert text.count("<circle") == 9
+    assert reverse("sweep", args=[run.pk]) in operator.get("/measurements/").content.decode()
+
+
+def test_viewers_see_runs_of_theirs_and_start_and_stop_none(live: Fleet, client: Any) -> None:
+    scope = make_scope("acme")
+    LanguageModel.objects.update(scope=scope)
+    run = BenchRun.objects.create(profile=live.profile, slo_text=SLO)
+    viewer, stranger = member("vera", scope), member("sam", make_scope("other"))
+    assert [row["id"] for row in viewer.get("/api/v1/bench_runs").json()["results"]] == [run.pk]
+    assert stranger.get("/api/v1/bench_runs").json()["results"] == []
+    for caller, status in ((viewer, 403), (stranger, 404)):
+        assert caller.post("/api/v1/bench_runs", body(), format="json").status_code == status
+        assert caller.post(f"/api/v1/bench_runs/{run.pk}/stop").status_code == status
+        client.force_login(caller.user)
+        assert client.get(page_of(live)).status_code == status
+        assert client.post(reverse("sweep_stop", args=[run.pk])).status_code == status
+        assert client.get(reverse("sweep", args=[run.pk])).status_code == (200 if status == 403 else 404)
+    assert BenchRun.objects.get().state == "queued"
+
+
+def test_the_api_previews_starts_shows_and_stops(live: Fleet) -> None:
+    operator = person("otto", is_operator=True)
+    look = operator.post("/api/v1/bench_runs", body(preview=True), format="json").json()
+    assert look["own"] == {"possible": True, "nodes": ["n1"], "why": ""}
+    assert (look["take"]["capacity_before"], look["take"]["capacity_after"]) == (20, 10)
+    assert not BenchRun.objects.exists()
+    made = operator.post("/api/v1/bench_runs", body(), format="json")
+    assert made.status_code == 201
+    again = operator.post("/api/v1/bench_runs", body(), format="json")
+    assert again.status_code == 400
+    run = made.json()["id"]
+    assert operator.get(f"/api/v1/bench_runs/{run}").json()["state"] == "queued"
+    assert operator.post(f"/api/v1/bench_runs/{run}/stop").json()["state"] == "stopped"
+    assert operator.post(f"/api/v1/bench_runs/{run}/stop").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"levels": "x"}, {"model": "none"}, {"endpoint": "http://169.254.169.254/"}, {"colour": "red"}]
+)
+def test_the_api_refuses_what_cannot_be(live: Fleet, wrong: dict[str, Any]) -> None:
+    answer = person("otto", is_operator=True).post("/api/v1/bench_runs", body(**wrong), format="json")
+    assert answer.status_code in {400, 404}
+    assert not BenchRun.objects.exists()
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(worker, "sweep", clock.sweep)
+    return clock
+
+
+def bench(*words: str) -> str:
+    out = StringIO()
+    call_command("bench", "chat", "small", *words, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+OUTSIDE = ("--endpoint", "http://127.0.0.1:9", "--slo", "ttft p95 500, tpot p95 50", "--reason", "a try")
+
+
+def test_the_command_measures_here_with_a_line_for_each_level(live: Fleet, here: Clock) -> None:
+    text = bench(*OUTSIDE, "--levels", "1,2,4")
+    assert "4 in flight · 400.0 tokens/s · ttft p95 900 ms" in text
+    assert "chat · small: 2 in flight, 200.0 tokens/s." in text
+    assert BenchRun.objects.get().state == "done"
+
+
+def test_the_command_gives_one_document(live: Fleet, here: Clock) -> None:
+    found = json.loads(bench(*OUTSIDE, "--json"))
+    assert found["state"] == "done"
+    assert found["measurement"] == BenchRun.objects.get().measurement_id
+
+
+def test_ctrl_c_stops_it_cleanly(live: Fleet, here: Clock) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    here.each = interrupt
+    with pytest.raises(CommandError, match="It was interrupted") as refused:
+        bench(*OUTSIDE)
+    assert refused.value.returncode == 3
+    assert BenchRun.objects.get().state == "stopped"
+
+
+def test_the_commands_preview_changes_nothing(live: Fleet) -> None:
+    text = bench("--slo", SLO, "--take", "--preview")
+    assert "is taken: 1 of 2 ready replicas stay, 20 → 10 requests in flight" in text
+    assert json.loads(bench("--slo", SLO, "--preview", "--json"))["likely_levels"] == 9
+    assert not BenchRun.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("--slo", SLO), "Say why", 2),
+        (("--slo", "", "--reason", "x"), "has no SLO", 1),
+        (("--slo", SLO, "--levels", "-3", "--reason", "x"), "Levels are auto", 1),
+    ],
+)
+def test_the_command_refuses_in_one_sentence(live: Fleet, words: tuple[str, ...], said: str, code: int) -> None:
+    with pytest.raises(CommandError, match=said) as refused:
+        bench(*[word if not word.startswith("-3") else "0" for word in words])
+    assert refused.value.returncode == code
+    assert not BenchRun.objects.exists()
