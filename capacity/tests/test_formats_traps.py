@@ -183,6 +183,11 @@ def test_counts_of_llmperf_may_be_text():
     assert only(read("llmperf-summary.json"))[1].errors == 1
 
 
+@pytest.mark.parametrize(("timestamp", "ended"), [(1703136129, "2023-12-21T05:22:09Z"), (1e15, None), ("soon", None), (-1, None)])
+def test_the_time_of_llmperf_is_told_in_utc(timestamp, ended):
+    assert only(changed("llmperf-summary.json", "timestamp", to=timestamp))[0].hints.get("ended") == ended
+
+
 def test_the_throughput_of_one_stream_is_never_that_of_all():
     assert changed("llmperf-summary.json", "results_request_output_throughput_token_per_s_mean", to=1e6) == read(
         "llmperf-summary.json"

@@ -138,7 +138,7 @@ def _setting(export: Mapping[str, Any]) -> Setting:
         drawn=any(values.positive(values.at(export, f"{side}_sequence_length", "std")) for side in ("input", "output")),
         dataset=values.text(values.at(export, "input_config", "datasets", 0, "type")),
         hints=values.hints(
-            started=values.text(export.get("start_time")), finished=values.text(export.get("end_time")), **_client_gpus(export)
+            began=values.text(export.get("start_time")), ended=values.text(export.get("end_time")), **_client_gpus(export)
         ),
     )
 

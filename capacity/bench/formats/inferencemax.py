@@ -170,5 +170,5 @@ def _experiment_setting(found: Mapping[str, Any], requests: int | None) -> Setti
         input_tokens=values.mean_length(found.get("total_input_tokens"), requests),
         output_tokens=values.mean_length(found.get("total_output_tokens"), requests),
         drawn=any(values.is_drawn(found.get(f"total_{side}_tokens"), requests) for side in ("input", "output")),
-        hints=values.hints(started=values.text(found.get("date"))),
+        hints=values.hints(date=values.text(found.get("date"))),
     )

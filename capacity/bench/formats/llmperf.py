@@ -79,7 +79,7 @@ def _setting(found: Mapping[str, Any]) -> Setting:
         model=values.text(found.get("model")),
         input_tokens=values.rounded(found.get("mean_input_tokens")),
         output_tokens=values.rounded(found.get("mean_output_tokens")),
-        hints=values.hints(provider=values.text(found.get("framework")), finished=values.count(found.get("timestamp"))),
+        hints=values.hints(provider=values.text(found.get("framework")), ended=values.utc(found.get("timestamp"))),
     )
 
 

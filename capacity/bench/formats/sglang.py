@@ -77,7 +77,7 @@ def _setting(run: Mapping[str, Any], requests: int | None) -> Setting:
         dataset=_dataset(run),
         variant=_variant(run, servers, disaggregated),
         hints=values.hints(
-            label=values.text(run.get("tag")), gpus=_gpus(servers), backend=values.text(run.get("backend")), **_parallel(servers)
+            label=values.text(run.get("tag")), gpus=_gpus(servers), client=values.text(run.get("backend")), **_parallel(servers)
         ),
     )
 

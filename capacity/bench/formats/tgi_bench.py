@@ -92,8 +92,8 @@ def _setting(result: Mapping[str, Any], report: Mapping[str, Any], requests: int
         drawn=None in asked,
         dataset=values.text(values.at(config, "profile")),
         hints=values.hints(
-            started=values.text(report.get("start_time")),
-            finished=values.text(report.get("end_time")),
+            began=values.text(report.get("start_time")),
+            ended=values.text(report.get("end_time")),
             label=values.text(values.at(config, "run_id")),
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from capacity.bench.formats.contract import Opened, Unreadable
@@ -143,6 +144,15 @@ def is_drawn(total: Any, requests: Any) -> bool:
 def rounded(value: Any) -> int | None:
     found = positive(value)
     return None if found is None or found > _GREATEST_COUNT else max(1, round(found))
+
+
+def utc(seconds: Any) -> str | None:
+    """Seconds since 1970 as `2026-11-30T02:00:00Z`."""
+    known = positive(seconds)
+    try:
+        return None if known is None else datetime.fromtimestamp(known, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def hints(**found: Any) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from capacity.bench.formats import values
@@ -95,16 +94,9 @@ def _hints(document: Any) -> dict[str, str]:
     began = values.positive(values.at(document, "benchmarks", 0, "start_time"))
     return {
         **settings.labels(values.at(document, "config", "metadata", "labels") or values.at(document, "metadata", "labels")),
-        **values.hints(began=_utc(began)),
+        **values.hints(began=values.utc(began)),
         **_conclusion(document),
     }
-
-
-def _utc(seconds: float | None) -> str | None:
-    try:
-        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def _conclusion(document: Any) -> dict[str, str]:
