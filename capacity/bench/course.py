@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from capacity.bench import summary
 from capacity.bench.asked import TOOL, Asked, Doing, Ended, Progress, Swept
-from capacity.bench.closed_loop import COLD_FAULTS, ClosedLoop, Load, Send, Window
+from capacity.bench.closed_loop import COLD_FAULTS, LEAST_WARM_SECONDS, ClosedLoop, Load, Send, Window
 from capacity.bench.facts import Counters, between, counters
 from capacity.bench.levels import Tried, knee, levels_left, next_level
 from capacity.bench.prepare import Asker, Ready, Unsweepable
@@ -33,6 +33,7 @@ class Course:
         self._tried: list[Tried] = []
         self._details: dict[str, dict[str, Any]] = {}
         self._level_seconds = 0.0
+        self._level_began = time.monotonic()
 
     def stop(self) -> None:
         self._stop_asked = True
@@ -73,12 +74,12 @@ class Course:
         return next_level(self._tried, levels=self._asked.levels, most=self._asked.most)
 
     async def _level(self, level: int, send: Send, base: str) -> None:
+        self._level_began = time.monotonic()
         self._say("warming_up", level)
-        began = time.monotonic()
         engine = _EngineWindow(base, self._asked)
         heard = lambda running, ended, open_: self._say("measuring" if open_ else "warming_up", level, running, ended)  # noqa: E731
         window = await ClosedLoop(self._load(level), send, heard=heard, opened=engine.open).run()
-        self._level_seconds = time.monotonic() - began
+        self._level_seconds = time.monotonic() - self._level_began
         _check_alive(window)
         self._take(window, await engine.close())
 
@@ -100,16 +101,24 @@ class Course:
         self._details[str(window.level)] = summary.details_of(window) | counted
 
     def _say(self, doing: Doing, level: int | None = None, in_flight: int = 0, finished: int = 0) -> None:
-        left = levels_left(self._tried, levels=self._asked.levels, most=self._asked.most)
+        left = 0 if doing == "over" else levels_left(self._tried, levels=self._asked.levels, most=self._asked.most)
         self.progress = Progress(
             doing=doing,
             level=level,
             stages=tuple(self._stages),
-            levels_left=0 if doing == "over" else left,
-            seconds_left=0.0 if doing == "over" else left * max(self._level_seconds, self._asked.seconds),
+            levels_left=left,
+            seconds_left=self._seconds_left(left),
             in_flight=in_flight,
             finished=finished,
         )
+
+    def _seconds_left(self, levels: int) -> float:
+        """Each level is taken to last as long as the one before, of which the one under way has used a part."""
+        if not levels:
+            return 0.0
+        one = self._ready.one_seconds if self._ready else 0.0
+        each = self._level_seconds or self._asked.seconds + max(LEAST_WARM_SECONDS, 2 * one)
+        return max(0.0, levels * each - min(time.monotonic() - self._level_began, each))
 
     def _completed(self) -> str:
         if self._asked.levels is not None:
@@ -143,7 +152,14 @@ class Course:
             output_tokens=self._length("output_tokens_mean") if self._asked.streams else None,
             dataset="one prompt of random words" if self._asked.same_prompt else "random words, each prompt new",
             variant=None if self._asked.api == "chat" else self._asked.api,
+            drawn=self._ready is not None and not self._ready.form.pinned,
+            hints=self._hints(),
         )
+
+    def _hints(self) -> dict[str, str]:
+        found = knee(self._tried)
+        told = {f"engine {name}": str(value) for name, value in (self._ready.facts.told.items() if self._ready else ())}
+        return told | ({} if found is None else {"knee": str(found)})
 
     def _length(self, name: str) -> int | None:
         """The mean of all that ended well; None where nobody counted."""
@@ -154,7 +170,12 @@ class Course:
     def _evidence(self) -> dict[str, Any]:
         names = ("api", "seconds", "input_tokens", "output_tokens", "same_prompt")
         asked = {name: getattr(self._asked, name) for name in names}
-        return {"asked": asked, "levels": self._details, **self._endpoint()}
+        return {"asked": asked, "levels": self._details, "cache_hit_rate": self._hit_rate(), **self._endpoint()}
+
+    def _hit_rate(self) -> float | None:
+        """Of the engine's prefix cache, over all levels; None where it does not say."""
+        known = [rate for row in self._details.values() if (rate := row.get("prefix_cache_hit_rate")) is not None]
+        return sum(known) / len(known) if known else None
 
     def _endpoint(self) -> dict[str, Any]:
         if self._ready is None:

@@ -110,6 +110,7 @@ def test_a_search_finds_the_stated_capacity():
     assert (found.setting.output_tokens, found.setting.engine) == (24, "llmgw-simulator")
     assert abs(found.setting.input_tokens - 64) <= 3, "prompts have the length asked for"
     assert found.evidence["output_pinned"] and found.evidence["tokens_from"] == "usage" and found.evidence["simulated"]
+    assert found.setting.hints["engine owned_by"] == "llmgw-simulator" and found.evidence["cache_hit_rate"] is None
     top = found.stages[-1]
     assert abs(top.mean_in_flight - top.asked) < 0.1 * top.asked
     assert top.errors == 0 and top.incomplete > 0
@@ -136,6 +137,8 @@ def test_a_sweep_that_is_told_to_stop_ends_in_the_middle_of_a_level_and_leaves_n
         found = sweep(question, progress=said.append, should_stop=lambda: said[-1].doing == "measuring")
         site.run(_until_idle(site.engine))
     assert found.ended == "stopped" and found.stages == () and found.why == "It was stopped after 0 levels."
+    assert {progress.level for progress in said if progress.doing == "measuring"} == {1}
+    assert all(0 < progress.seconds_left <= 2 * 62 and progress.levels_left == 2 for progress in said if progress.level)
     assert said[-1].doing == "over" and said[-1].seconds_left == 0
 
 
