@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from capacity.bench.formats.registry import FORMATS
-
 from .import_matching import check_every_answer, matches
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -23,12 +21,7 @@ def cases() -> list[Any]:
     if not CASES.is_dir():
         return [pytest.param(None, id="none", marks=pytest.mark.skip(reason="../shared is not here"))]
     found = [json.loads(path.read_text()) for path in sorted(CASES.glob("*.json"))]
-    return [pytest.param(case, id=case["name"]) for case in found if is_registered(case["name"])]
-
-
-def is_registered(name: str) -> bool:
-    word = name.partition("-")[0]
-    return word not in ("guidellm", "llama") or any(word in form.NAME.lower() for form in FORMATS)
+    return [pytest.param(case, id=case["name"]) for case in found]
 
 
 def run(case: dict[str, Any]) -> tuple[int, str, str]:

@@ -17,7 +17,7 @@ from capacity.bench.formats.contract import Opened, Shape, Unreadable
 from capacity.bench.formats.streaming import DEEPEST, TOO_DEEP, Slimmed, slim
 
 LARGEST: Final = 256 * 2**20
-LARGEST_YAML: Final = 4 * 2**20
+LARGEST_YAML: Final = 2**20
 LARGEST_CELL: Final = 2**20
 LONGEST_NUMBER: Final = 40
 """Characters of a number: no figure of a server has more."""
@@ -25,6 +25,7 @@ FIRST_LINES: Final = 200
 FIRST_BYTES: Final = 2**16
 EMPTY: Final = "it is empty."
 MOST_DOCUMENTS: Final = 100_000
+TOO_MANY: Final = f"it holds more than {MOST_DOCUMENTS} objects."
 _KEY: Final = re.compile(r"(?:---|[A-Za-z_][\w./-]*:(?:\s|$))")
 _BLANK: Final = re.compile(r"[\s,]*")
 
@@ -95,7 +96,7 @@ def _json(text: str, where: str, slimmed: Slimmed) -> Opened:
         document, position = _next(text, position, slimmed)
         documents.append(document)
         if len(documents) > MOST_DOCUMENTS:
-            raise Unreadable(f"it holds more than {MOST_DOCUMENTS} objects.")
+            raise Unreadable(TOO_MANY)
     if len(documents) > 1:
         return Opened(where=where, shape="lines", documents=documents)
     if isinstance(documents[0], list):
@@ -115,6 +116,8 @@ def _next(text: str, position: int, slimmed: Slimmed) -> tuple[Any, int]:
         raise Unreadable(_fault(text, error, slimmed)) from None
     except RecursionError:
         raise Unreadable(TOO_DEEP) from None
+    if not isinstance(document, dict | list):
+        raise Unreadable(f"it is no JSON: line {slimmed.line_of(text.count(chr(10), 0, position) + 1)}.")
     return _not_too_deep(document), end
 
 
@@ -164,7 +167,9 @@ def _objects_between(text: str) -> list[Any]:
                 found.append(_not_too_deep(_decoder().decode(line.rstrip())))
             except (json.JSONDecodeError, RecursionError):
                 continue
-    return found[:MOST_DOCUMENTS]
+        if len(found) > MOST_DOCUMENTS:
+            raise Unreadable(TOO_MANY)
+    return found
 
 
 def _table_or_text(text: str, where: str) -> Opened:

@@ -19,7 +19,7 @@ Row = tuple[Setting, Stage]
 
 ROUNDING: Final = 1e-3
 """One run in two forms, JSON and CSV, differs by what the second rounds."""
-ROUNDED_MS: Final = 0.006
+ROUNDED: Final = 0.006
 ENOUGH: Final = 3
 """So many figures that agree are one run; fewer could be chance."""
 NAMED: Final = 3
@@ -91,10 +91,15 @@ def _is_same_run(one: Stage, other: Stage) -> bool:
         return True
     if one.requests is None or one.requests != other.requests:
         return False
-    if one.errors is not None and other.errors is not None and one.errors != other.errors:
+    if any(_differ(getattr(one, name), getattr(other, name)) for name in ("errors", "seconds", "tokens_per_second")):
         return False
     shared = [pair for latency in LATENCIES for pair in _pairs(one.statistics(latency), other.statistics(latency))]
-    return len(shared) >= ENOUGH and all(abs(a - b) <= max(ROUNDED_MS, ROUNDING * a) for a, b in shared)
+    return len(shared) >= ENOUGH and not any(_differ(a, b) for a, b in shared)
+
+
+def _differ(one: float | None, other: float | None) -> bool:
+    """By more than rounding, where both are known."""
+    return one is not None and other is not None and abs(one - other) > max(ROUNDED, ROUNDING * max(one, other))
 
 
 def _pairs(one: Statistics, other: Statistics) -> list[tuple[float, float]]:
