@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from .briefings.brake_state import is_pulled
 from .domain.reasons import BRAKES
+from .last_good_views import load_measurements
 from .models import Action, Decision, LanguageModel, Lease, Node, Pass, Replica, Sample
 from .observation.hearing import HEARD, heard
 
@@ -53,6 +54,7 @@ class FleetCollector(Collector):
         yield from samples(fresh)
         yield from decisions(fresh)
         yield from rests(fresh, self._now)
+        yield from doubts(fresh)
         yield from pushes(leases, self._ignored)
         yield from strangers(self._unheard)
         yield from fleet(self._now)
@@ -182,6 +184,18 @@ def rests(leases: list[Lease], now: datetime) -> Iterator[Metric]:
     for pool, model, until in models.values_list("pool__name", "name", "removals_rest_until"):
         rest.add_metric([pool, model], 1 if until is not None and until > now else 0)
     yield rest
+
+
+def doubts(leases: list[Lease]) -> Iterator[Metric]:
+    """A series for each kind, so that an alert sees it fall to 0."""
+    family = GaugeMetricFamily(
+        "llmgw_measurements_doubted", "Measurements in use that the self-check speaks against.", labels=["pool", "kind"]
+    )
+    found = Counter((pool, code) for pool, _, code, _ in load_measurements(None).doubted)
+    for lease in leases:
+        for kind in ("optimistic", "off_shape"):
+            family.add_metric([lease.pool.name, kind], found[lease.pool.name, kind])
+    yield family
 
 
 def fleet(now: datetime) -> Iterator[Metric]:

@@ -52,10 +52,12 @@ class Policies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurements:
-    """Each pool's measurements in use; `skipped`: (profile, why) of rows that could not be used."""
+    """Each pool's measurements in use; `skipped`: (profile, why) of rows that could not be used; `doubted`: of those in use,
+    (pool, model, code of the problem, why)."""
 
     in_use: Mapping[str, tuple[Measurement, ...]]
     skipped: tuple[tuple[str, str], ...] = ()
+    doubted: tuple[tuple[str, str, str, str], ...] = ()
 
 
 def load_policies(held: Policies | None) -> Policies:
@@ -109,8 +111,9 @@ def load_measurements(_held: Measurements | None) -> Measurements:
     """Of each profile the row in use. One that cannot be used is skipped and listed, and the next best stands for it."""
     chosen: dict[tuple[str, str, str], Measurement] = {}
     skipped: list[tuple[str, str]] = []
+    doubted: list[tuple[str, str, str, str]] = []
     rows = MeasurementRow.objects.best_first().values_list(*MEASUREMENT_FIELDS)
-    for pool, model, profile, concurrency, tokens, status in rows:
+    for pool, model, profile, concurrency, tokens, status, cause, why, off_shape in rows:
         fault = measurement_fault(concurrency, tokens, status)
         if fault:
             skipped.append((f"{model} · {profile}", fault))
@@ -118,10 +121,21 @@ def load_measurements(_held: Measurements | None) -> Measurements:
             chosen[pool, model, profile] = Measurement(
                 model=model, profile=profile, max_concurrency=concurrency, tokens_per_second=Fraction(tokens), status=status
             )
+            doubted += [(pool, model, code, f"{profile}: {text}") for code, text in doubts_of(status, cause, why, off_shape)]
     in_use: dict[str, list[Measurement]] = defaultdict(list)
     for (pool, _, _), row in chosen.items():
         in_use[pool].append(row)
-    return Measurements(in_use={pool: tuple(rows) for pool, rows in in_use.items()}, skipped=tuple(skipped))
+    return Measurements(
+        in_use={pool: tuple(rows) for pool, rows in in_use.items()}, skipped=tuple(skipped), doubted=tuple(doubted)
+    )
+
+
+def doubts_of(status: str, cause: str, why: str, off_shape: Any) -> Iterable[tuple[str, str]]:
+    """What the self-check found, as (code, why)."""
+    if status == "stale" and cause == "self_check":
+        yield "optimistic", why
+    if off_shape and isinstance(off_shape, str):
+        yield "off_shape", f"{off_shape}."
 
 
 MEASUREMENT_FIELDS = (
@@ -131,6 +145,9 @@ MEASUREMENT_FIELDS = (
     "max_concurrency",
     "tokens_per_second",
     "status",
+    "stale_cause",
+    "stale_why",
+    "self_check__off_shape",
 )
 
 
@@ -176,7 +193,7 @@ def dump_measurements(value: Measurements) -> dict[str, Any]:
         pool: [[m.model, m.profile, m.max_concurrency, str(m.tokens_per_second), m.status] for m in found]
         for pool, found in value.in_use.items()
     }
-    return {"in_use": rows, "skipped": value.skipped}
+    return {"in_use": rows, "skipped": value.skipped, "doubted": value.doubted}
 
 
 def read_measurements(document: Any) -> Measurements:
@@ -186,7 +203,11 @@ def read_measurements(document: Any) -> Measurements:
         )
 
     in_use = {pool: tuple(row(*found) for found in rows) for pool, rows in document["in_use"].items()}
-    return Measurements(in_use=in_use, skipped=tuple((where, why) for where, why in document["skipped"]))
+    return Measurements(
+        in_use=in_use,
+        skipped=tuple((where, why) for where, why in document["skipped"]),
+        doubted=tuple((pool, model, code, why) for pool, model, code, why in document.get("doubted", ())),
+    )
 
 
 class RedisKeeper(Generic[T]):

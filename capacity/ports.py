@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from .domain.latency import Histogram as Histogram
 from .domain.latency import Latency as Latency
+from .domain.self_check import Counter as Counter
 
 Op = Literal["start", "undrain", "drain", "cancel"]
 ReportedState = Literal["starting", "ready", "unready", "draining", "exited"]
@@ -146,21 +147,23 @@ class FleetDriver(Protocol):
 class Sample:
     """A replica's requests in flight (running + waiting), and its counters where the engine has them.
 
-    `in_flight` None: the engine answered, but not this number. `latencies` stand only in a fresh reading:
-    `MetricSource.loads` leaves them out."""
+    `in_flight` None: the engine answered, but not this number. `latencies` and `counters` stand only in a
+    fresh reading: `MetricSource.loads` leaves them out."""
 
     in_flight: int | None
     sampled_at: datetime
     output_tokens_total: int | None = None
     latencies: Mapping[Latency, Histogram] = field(default_factory=dict)
+    counters: Mapping[Counter, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
-    """A replica's latencies since its engine's start, read `at`. A latency that the engine does not count is absent."""
+    """A replica's latencies since its engine's start, read `at`, and its counts of tokens. What it does not count is absent."""
 
     at: datetime
     histograms: Mapping[Latency, Histogram]
+    counters: Mapping[Counter, int] = field(default_factory=dict)
 
 
 class MetricSource(Protocol):

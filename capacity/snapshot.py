@@ -104,7 +104,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
         observed=observed,
         loads=samples,
         rates=deps.rates.rates(pool.name, sampled or {}),
-        problems=tuple(problems) + skipped(measurements.value),
+        problems=tuple(problems) + skipped(measurements.value) + doubted(measurements.value, pool.name),
         views={"quotas": view_state(policies), "measurements": view_state(measurements)},
         rested=rested,
         newcomers=tuple(report for report in reports or () if report.node not in rows.nodes),
@@ -131,6 +131,12 @@ def view_state(reading: Reading[Any]) -> dict[str, str]:
 def skipped(measurements: Measurements | None) -> tuple[Problem, ...]:
     found = measurements.skipped if measurements else ()
     return tuple({"code": "invalid_row", "subject": f"measurement:{where}", "detail": why} for where, why in found)
+
+
+def doubted(measurements: Measurements | None, pool: str) -> tuple[Problem, ...]:
+    """What the self-check says against measurements in use."""
+    found = measurements.doubted if measurements else ()
+    return tuple({"code": code, "subject": f"model:{model}", "detail": why} for at, model, code, why in found if at == pool)
 
 
 def observed_fleet(

@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 from celery import shared_task
 from django.conf import settings
 
-from . import fleet_scrape, rollup, unheard
+from quotas.models import Pool
+
+from . import fleet_scrape, rollup, self_checking, unheard
 from .measuring import worker
 from .models import Lease
 from .observation import endpoint_watch
 from .reconcile import pools, run_pass
+from .sources.store import LoadStore
 from .store import beat_key, redis_client
 from .wiring import deps
 
@@ -57,6 +60,13 @@ def run_sweeps() -> None:
 @shared_task
 def watch_sweeps() -> None:
     worker.watch(datetime.now(UTC))
+
+
+@shared_task
+def self_check() -> None:
+    redis = redis_client()
+    for pool in Pool.objects.order_by("name"):
+        self_checking.check_pool(pool, deps().loads, LoadStore(redis), datetime.now(UTC))
 
 
 @shared_task

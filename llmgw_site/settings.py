@@ -230,6 +230,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": SCRAPE_SECONDS,
         "options": {"expires": SCRAPE_SECONDS},
     },
+    "self-check": {"task": "capacity.tasks.self_check", "schedule": 60, "options": {"expires": 50}},
     "heartbeat": {"task": "capacity.tasks.beat_heartbeat", "schedule": 10, "options": {"expires": 10}},
     "sweeps": {
         "task": "capacity.tasks.watch_sweeps",

@@ -71,6 +71,7 @@ def lines(found: Report) -> Iterator[str]:
     yield f"in flight      {said(reading.in_flight)} = {said(reading.running)} running + {said(reading.waiting)} waiting"
     yield f"output tokens  {said(reading.output_tokens_total)} (since its start)"
     yield f"prompt tokens  {said(reading.prompt_tokens_total)} (since its start)"
+    yield f"prefix cache   {said(reading.prefix_hits_total)} of {said(reading.prefix_queries_total)} tokens (since its start)"
     yield f"KV cache       {share(reading.kv_usage_mean)} (of its fullest rank {share(reading.kv_usage_max)})"
     for name in ("ttft", "tpot", "e2e"):
         one = reading.latencies.get(name)  # type: ignore[call-overload]

@@ -50,6 +50,7 @@ def _of(
 def resting(model: Model, row: ModelRow, watch: Watch | None, now: datetime, problems: list[Problem]) -> Model:
     """While removals rest the model keeps what it had before the one that was taken back, and nothing of it is a saving."""
     watch = watch or read(row.probation)
+    watch = watch if watch is not None and watch.result == "failed" else None
     until = rests_until(row.removals_rest_until, watch, now)
     if until is None:
         return model

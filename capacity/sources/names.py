@@ -35,14 +35,17 @@ LatencyNames = Mapping[Latency, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineNames:
-    """`kv_usage` are shares of 1 a rank, or used ÷ `kv_total` where that is given. `latencies`: alternatives, without `_bucket`.
-    `model_label`: what tells the models of one engine apart."""
+    """`prefix_queries`, `prefix_hits`: input tokens, and those of them that lay in the prefix cache. `kv_usage` are shares of 1 a
+    rank, or used ÷ `kv_total` where that is given. `latencies`: alternatives, without `_bucket`. `model_label`: what tells the
+    models of one engine apart."""
 
     engine: str
     running: Quantity
     waiting: Quantity
     output_tokens: Quantity = ()
     prompt_tokens: Quantity = ()
+    prefix_queries: Quantity = ()
+    prefix_hits: Quantity = ()
     kv_usage: Quantity = ()
     kv_total: Quantity = ()
     latencies: LatencyNames = field(default_factory=dict)
@@ -50,7 +53,8 @@ class EngineNames:
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
-        return (self.running, self.waiting, self.output_tokens, self.prompt_tokens, self.kv_usage, self.kv_total)
+        counters = (self.output_tokens, self.prompt_tokens, self.prefix_queries, self.prefix_hits)
+        return (self.running, self.waiting, *counters, self.kv_usage, self.kv_total)
 
 
 def _any(*names: str) -> Quantity:
@@ -74,6 +78,9 @@ def _vllm(prefix: str) -> EngineNames:
         waiting=((waiting, swapped),),
         output_tokens=_any(f"{prefix}generation_tokens_total"),
         prompt_tokens=_any(f"{prefix}prompt_tokens_total"),
+        # tokens; renamed when the word gpu went
+        prefix_queries=_any(f"{prefix}prefix_cache_queries_total", f"{prefix}gpu_prefix_cache_queries_total"),
+        prefix_hits=_any(f"{prefix}prefix_cache_hits_total", f"{prefix}gpu_prefix_cache_hits_total"),
         kv_usage=_any(f"{prefix}kv_cache_usage_perc", f"{prefix}gpu_cache_usage_perc"),  # one number, renamed in 0.9.2
         latencies=_latencies(prefix, TTFT, TPOT, E2E),
     )
@@ -97,6 +104,8 @@ ENGINES: tuple[EngineNames, ...] = (
         waiting=_any("sglang_num_queue_reqs"),
         output_tokens=_any("sglang_generation_tokens_total"),
         prompt_tokens=_any("sglang_prompt_tokens_total"),
+        prefix_queries=_any("sglang_prompt_tokens_total"),
+        prefix_hits=_any("sglang_cached_tokens_total"),
         kv_usage=_any("sglang_token_usage"),
         latencies=_latencies("sglang_", TTFT, TPOT, E2E),
     ),

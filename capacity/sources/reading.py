@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
 
-from capacity.ports import Histogram, Latency, Sample
+from capacity.ports import Counter, Histogram, Latency, Sample
 from capacity.sources.exposition import Labels, Series, parse
 from capacity.sources.names import COPY_LABELS, ENGINES, NOT_ENGINES, WANTED, EngineNames, Quantity, Term
 
@@ -36,6 +36,8 @@ class EngineReading:
     waiting: int | None = None
     output_tokens_total: int | None = None
     prompt_tokens_total: int | None = None
+    prefix_queries_total: int | None = None
+    prefix_hits_total: int | None = None
     kv_usage_mean: float | None = None
     kv_usage_max: float | None = None
     latencies: Mapping[Latency, Histogram] = field(default_factory=dict)
@@ -43,8 +45,21 @@ class EngineReading:
     def sample(self, at: datetime) -> Sample:
         """The part that passes work with."""
         return Sample(
-            in_flight=self.in_flight, sampled_at=at, output_tokens_total=self.output_tokens_total, latencies=self.latencies
+            in_flight=self.in_flight,
+            sampled_at=at,
+            output_tokens_total=self.output_tokens_total,
+            latencies=self.latencies,
+            counters=self._counters(),
         )
+
+    def _counters(self) -> dict[Counter, int]:
+        found: dict[Counter, int | None] = {
+            "input_tokens": self.prompt_tokens_total,
+            "output_tokens": self.output_tokens_total,
+            "prefix_queries": self.prefix_queries_total,
+            "prefix_hits": self.prefix_hits_total,
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def read_engine(text: str) -> EngineReading:
@@ -67,6 +82,8 @@ def read_series(series: Series) -> EngineReading:
         waiting=waiting,
         output_tokens_total=_count(names.output_tokens, series, MAX_TOKENS),
         prompt_tokens_total=_count(names.prompt_tokens, series, MAX_TOKENS),
+        prefix_queries_total=_count(names.prefix_queries, series, MAX_TOKENS),
+        prefix_hits_total=_count(names.prefix_hits, series, MAX_TOKENS),
         kv_usage_mean=sum(kv) / len(kv) if kv else None,
         kv_usage_max=max(kv) if kv else None,
         latencies=_latencies(names, series),

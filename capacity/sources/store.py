@@ -12,7 +12,7 @@ from typing import Any, get_args
 from redis import Redis
 from redis.exceptions import RedisError
 
-from capacity.ports import Histogram, Latencies, Latency, Sample
+from capacity.ports import Counter, Histogram, Latencies, Latency, Sample
 from capacity.sources.engines import Skipped
 
 KEEP = timedelta(hours=1)  # far beyond any window in which a sample is still good
@@ -75,6 +75,22 @@ class LoadStore:
         found = zip(names, rows, strict=True)
         return {name: read for name, row in found if row and (read := _latencies(read_row(row))) is not None}
 
+    def checked(self, pool: str) -> Mapping[str, Latencies]:
+        """Replica → its latencies at the last self-check; empty where there is none, or Redis cannot be read."""
+        rows = self._rows(_checked_key(pool)) or {}
+        return {name: found for name, row in rows.items() if (found := _latencies(row)) is not None}
+
+    def keep_checked(self, pool: str, found: Mapping[str, Latencies]) -> bool:
+        """Instead of those of the last one; False where Redis did not take them, which makes a gap."""
+        try:
+            with self._redis.pipeline(transaction=True) as pipe:
+                pipe.delete(_checked_key(pool))
+                _replace(pipe, _checked_key(pool), {name: latencies_text(one) for name, one in found.items()}, gone=set())
+                pipe.execute()
+        except RedisError:
+            return False
+        return True
+
     def failures(self, pool: str) -> Mapping[str, Failure] | None:
         """Replica → why its last reading failed, for those whose last reading failed; None where Redis cannot be read."""
         rows = self._rows(_failures_key(pool))
@@ -135,6 +151,10 @@ def _latencies_key(pool: str) -> str:
     return f"llmgw:latencies:{pool}"
 
 
+def _checked_key(pool: str) -> str:
+    return f"llmgw:self-check:{pool}"
+
+
 def _failures_key(pool: str) -> str:
     return f"llmgw:load-failures:{pool}"
 
@@ -152,8 +172,13 @@ def _sample_json(sample: Sample) -> str:
 def _latencies_json(sample: Sample) -> str | None:
     if not sample.latencies:
         return None
-    rows = {name: [found.bounds, found.counts, found.count] for name, found in sample.latencies.items()}
-    return json.dumps({"at": sample.sampled_at.isoformat(), "histograms": rows}, separators=(",", ":"))
+    return latencies_text(Latencies(at=sample.sampled_at, histograms=sample.latencies, counters=sample.counters))
+
+
+def latencies_text(found: Latencies) -> str:
+    rows = {name: [one.bounds, one.counts, one.count] for name, one in found.histograms.items()}
+    document = {"at": found.at.isoformat(), "histograms": rows, "counters": dict(found.counters)}
+    return json.dumps(document, separators=(",", ":"))
 
 
 def _failure_json(skipped: Skipped, now: datetime) -> str:
@@ -177,7 +202,17 @@ def _latencies(row: object) -> Latencies | None:
     if at is None or not isinstance(rows, dict):
         return None
     names: tuple[Latency, ...] = get_args(Latency)
-    return Latencies(at=at, histograms={n: found for n in names if (found := _histogram(rows.get(n))) is not None})
+    return Latencies(
+        at=at,
+        histograms={n: found for n in names if (found := _histogram(rows.get(n))) is not None},
+        counters=_counters(row.get("counters") if isinstance(row, dict) else None),
+    )
+
+
+def _counters(row: object) -> dict[Counter, int]:
+    names: tuple[Counter, ...] = get_args(Counter)
+    kept = row if isinstance(row, dict) else {}
+    return {name: found for name in names if (found := read_whole(kept.get(name), MOST_TOKENS)) is not None}
 
 
 def _histogram(row: object) -> Histogram | None:

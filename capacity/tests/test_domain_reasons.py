@@ -23,6 +23,7 @@ PROBLEM = """
 cycle unknown_parent assumed_funding limit_below_guarantee cut scaled guarantee_not_leaf no_owner unknown_node
 hotspot unknown_push disagree
 other_writer node_silent node_lost engine_silent copied_database another_installation older_backup removals_rest invalid_row
+optimistic off_shape
 invalid_report reported_twice shared_machine unknown_product
 """
 LIMIT = "limit room max_replicas guarantee_reserved step unmeasured unable not_active backoff unknown brake"

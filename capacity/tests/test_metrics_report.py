@@ -44,6 +44,7 @@ def test_what_is_read_is_a_line_each(tmp_path, capsys):
         "in flight      1,212 = 1,208 running + 4 waiting",
         "output tokens  11,043 (since its start)",
         "prompt tokens  unknown (since its start)",
+        "prefix cache   unknown of unknown tokens (since its start)",
         "KV cache       25.0% (of its fullest rank 25.0%)",
         "ttft           9 counted in 1 buckets",
         "tpot           not counted",
@@ -60,6 +61,8 @@ def test_for_programs_it_is_an_object(capsys, monkeypatch):
     assert json.loads(out) == {
         "engine": "vllm",
         "in_flight": 1212,
+        "prefix_hits_total": None,
+        "prefix_queries_total": None,
         "running": 1208,
         "waiting": 4,
         "output_tokens_total": 11043,

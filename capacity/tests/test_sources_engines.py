@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,3 +137,27 @@ def test_quotes_that_never_close_are_read_in_a_moment():
 def test_no_text_whatever_crashes_the_reader(text):
     read_engine(text)
     read_engine(f"vllm:num_requests_running{text}\nvllm:num_requests_waiting{{{text}}} 3")
+
+
+@pytest.mark.parametrize(
+    ("text", "counters"),
+    [
+        (
+            'vllm:num_requests_running{engine="0"} 1\nvllm:prefix_cache_queries_total{engine="0"} 900\n'
+            'vllm:prefix_cache_hits_total{engine="0"} 300\nvllm:prompt_tokens_total{engine="0"} 900\n',
+            {"prefix_queries": 900, "prefix_hits": 300, "input_tokens": 900},
+        ),
+        (
+            "vllm:num_requests_running 1\nvllm:gpu_prefix_cache_queries_total 8\nvllm:gpu_prefix_cache_hits_total 2\n",
+            {"prefix_queries": 8, "prefix_hits": 2},
+        ),
+        (
+            'sglang:num_running_reqs{tp_rank="0"} 1\nsglang:prompt_tokens_total{tp_rank="0"} 50\n'
+            'sglang:prompt_tokens_total{tp_rank="1"} 50\nsglang:cached_tokens_total{tp_rank="0"} 20\n',
+            {"input_tokens": 50, "prefix_queries": 50, "prefix_hits": 20},
+        ),
+        ("vllm:num_requests_running 1\n", {}),
+    ],
+)
+def test_the_tokens_that_lay_in_the_prefix_cache_are_read_of_vllm_and_sglang(text, counters):
+    assert read_engine(text).sample(datetime(2026, 11, 30, tzinfo=UTC)).counters == counters

@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -20,7 +21,7 @@ from capacity.sources.engines import Limits, Skipped, Target, scrape
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 GOOD = "vllm:num_requests_running 3\nvllm:num_requests_waiting 1\nvllm:generation_tokens_total 77\n"
-SAMPLE = Sample(in_flight=4, sampled_at=NOW, output_tokens_total=77)
+SAMPLE = Sample(in_flight=4, sampled_at=NOW, output_tokens_total=77, counters={"output_tokens": 77})
 QUICK = Limits(seconds_each=0.3, seconds_in_all=2.0)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -112,7 +113,7 @@ def test_an_engine_s_answer_is_a_sample_with_its_time():
 
 
 def test_an_engine_that_answers_without_the_number_is_a_sample_of_unknown_load():
-    assert read(nan) == Sample(in_flight=None, sampled_at=NOW, output_tokens_total=77)
+    assert read(nan) == replace(SAMPLE, in_flight=None)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,17 @@ PROBLEMS: Final = table(
         Word(
             code="removals_rest",
             title="Removals rest",
-            sentence="After a removal the model missed its SLO: the replica was taken back, and nothing is taken back for a day.",
+            sentence="The model missed its SLO after a removal, or its measurement was contradicted; nothing is taken back.",
+        ),
+        Word(
+            code="optimistic",
+            title="Measured too well",
+            sentence="Live engines miss the SLO below 90 % of what was measured: it is outdated, and removals rest for a day.",
+        ),
+        Word(
+            code="off_shape",
+            title="Other requests than measured",
+            sentence="Requests are more than twice as long or short as the measured ones, or find far more or less in the cache.",
         ),
         Word(code="invalid_row", title="Stored row not valid", sentence="A stored row breaks a rule and was left out."),
         Word(
