@@ -152,7 +152,7 @@ class Course:
             output_tokens=self._length("output_tokens_mean") if self._asked.streams else None,
             dataset="one prompt of random words" if self._asked.same_prompt else "random words, each prompt new",
             variant=None if self._asked.api == "chat" else self._asked.api,
-            drawn=self._ready is not None and not self._ready.form.pinned,
+            drawn=self._ready is not None and self._asked.streams and not self._ready.pinned,
             hints=self._hints(),
         )
 
@@ -180,9 +180,11 @@ class Course:
     def _endpoint(self) -> dict[str, Any]:
         if self._ready is None:
             return {}
-        form, facts = self._ready.form, self._ready.facts
-        stream = {"output_pinned": form.pinned, "tokens_from": "usage" if form.usage else "chunks"} if self._asked.streams else {}
-        return {"engine": dict(facts.told), "simulated": facts.simulated, **stream}
+        ready = self._ready
+        stream = (
+            {"output_pinned": ready.pinned, "tokens_from": "usage" if ready.counts else "chunks"} if self._asked.streams else {}
+        )
+        return {"engine": dict(ready.facts.told), "simulated": ready.facts.simulated, **stream}
 
 
 class _EngineWindow:

@@ -26,9 +26,12 @@ class Unsweepable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """`one_seconds`: what a request of the asked lengths took alone."""
+    """`one_seconds`: what a request of the asked lengths took alone. `pinned`, `counts`: the endpoint kept to the length asked
+    for, and counted its tokens; some take both wishes and heed neither."""
 
     form: Form
+    pinned: bool
+    counts: bool
     prompts: Prompts
     one_seconds: float
     facts: Facts
@@ -63,7 +66,14 @@ class Asker:
         form, short = await self._negotiate(Prompts())
         prompts, long = await self._calibrate(form, short)
         known = await facts(self._http, self.base, self._asked.allowed_networks)
-        return Ready(form=form, prompts=prompts, one_seconds=long.e2e_seconds or 0.0, facts=known)
+        return Ready(
+            form=form,
+            pinned=form.pinned and long.output_tokens == self._asked.output_tokens,
+            counts=not long.counted,
+            prompts=prompts,
+            one_seconds=long.e2e_seconds or 0.0,
+            facts=known,
+        )
 
     async def _negotiate(self, prompts: Prompts) -> tuple[Form, Answer]:
         """The first form that is not refused. Of a wrong model or key every form says the same: the first is told."""

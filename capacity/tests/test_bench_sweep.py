@@ -209,13 +209,14 @@ def picky(refused: set[str], fails_above: int = 10**6):
     return make
 
 
-def test_a_server_that_takes_no_extras_is_asked_without_them_and_its_chunks_are_counted():
-    with served(picky({"ignore_eos", "min_tokens", "stream_options"})) as site:
+@pytest.mark.parametrize("refused", [{"ignore_eos", "min_tokens", "stream_options"}, set()])
+def test_a_server_that_refuses_or_ignores_the_extras_has_its_chunks_counted_and_its_true_length_told(refused):
+    with served(picky(refused)) as site:
         found = swept(site, levels=(2,), seconds=0.3)
     (stage,) = found.stages
     assert stage.errors == 0 and "estimated" in stage.flags
     assert (found.setting.output_tokens, found.setting.input_tokens) == (4, None), "the true length, not the one asked for"
-    assert not found.evidence["output_pinned"] and found.evidence["tokens_from"] == "chunks"
+    assert not found.evidence["output_pinned"] and found.setting.drawn and found.evidence["tokens_from"] == "chunks"
 
 
 def test_a_level_with_too_many_errors_ends_early_with_the_truth_and_the_search_goes_below_it():
