@@ -156,7 +156,7 @@ class ProfileAdmin(OperatorsEdit, CatalogueAdmin):
 
 @admin.register(Measurement)
 class MeasurementAdmin(OperatorsEdit, CatalogueAdmin):
-    list_display = ["profile", "max_concurrency", "tokens_per_second", "status", "slo", "measured_at"]
+    list_display = ["profile", "max_concurrency", "tokens_per_second", "status", "kind", "slo", "measured_at"]
     list_select_related = ["profile__model", "slo"]
     list_filter = ["status", "profile__model__pool"]
     search_fields = ["profile__name", "profile__model__name", "note"]
@@ -164,10 +164,10 @@ class MeasurementAdmin(OperatorsEdit, CatalogueAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         """Evidence comes from sweeps; when and of what something was measured does not change."""
-        return ["profile", "measured_at", "slo", "evidence"] if obj else []
+        return ["profile", "measured_at", "slo", "kind", "stale_why", "evidence"] if obj else []
 
     def get_exclude(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        return [] if obj else ["evidence", "status"]
+        return [] if obj else ["evidence", "status", "kind"]
 
 
 @admin.register(Price)

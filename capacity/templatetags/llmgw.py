@@ -113,6 +113,12 @@ def of(table: Mapping[Any, Any] | str, key: Any) -> Any:
 
 
 @register.filter
+def kind_word(kind: str) -> str:
+    """A measurement's kind as two words."""
+    return kind.replace("_", " ")
+
+
+@register.filter
 def reason(code: str) -> str:
     return title(code)
 

@@ -1,0 +1,66 @@
+"""A measurement's evidence as rows for its table and its chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .domain.measurement.evidence import slo_of, sweep_of
+from .domain.measurement.level import level, shown_level
+from .domain.measurement.types import LATENCIES, Slo, Stage, Statistics
+from .domain.measurement.verdict import Outcome, verdict
+from .domain.measurement.words import FLAGS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRow:
+    """A stage as it was found, over all replicas together. `outcome` None: there is no level or no SLO to judge it by.
+
+    `said`: the figures that decided it."""
+
+    stage: Stage
+    in_flight: float | None
+    outcome: Outcome | None
+    said: str
+    is_chosen: bool
+
+    @property
+    def flags(self) -> list[str]:
+        return [FLAGS[flag] for flag in sorted(self.stage.flags)]
+
+    @property
+    def latencies(self) -> list[tuple[str, Statistics]]:
+        return [(latency, self.stage.statistics(latency)) for latency in LATENCIES]
+
+
+def stage_rows(evidence: object) -> list[StageRow]:
+    """By rising level; none where it was typed in."""
+    sweep = sweep_of(evidence)
+    if sweep is None or not isinstance(evidence, Mapping):
+        return []
+    slo, chosen = slo_of(evidence), evidence.get("chosen_concurrency")
+    return [_row(stage, slo, chosen) for stage in sweep.stages]
+
+
+def stage_rows_of(stages: Iterable[Stage], slo: Slo | None, chosen: Stage | None) -> list[StageRow]:
+    """Of a sweep that is not stored yet."""
+    number = None if chosen is None else shown_level(chosen)
+    return [_row(stage, slo, number) for stage in stages]
+
+
+def replicas_of(evidence: object) -> int:
+    found: Any = evidence.get("replicas") if isinstance(evidence, Mapping) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 1
+
+
+def _row(stage: Stage, slo: Slo | None, chosen: object) -> StageRow:
+    judgeable = slo is not None and level(stage) is not None
+    found = verdict(stage, slo) if judgeable and slo else None
+    return StageRow(
+        stage=stage,
+        in_flight=shown_level(stage),
+        outcome=found.outcome if found else None,
+        said=found.said if found else "",
+        is_chosen=chosen is not None and shown_level(stage) == chosen,
+    )
