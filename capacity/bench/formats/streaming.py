@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import re
+from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -34,11 +35,16 @@ Buffer = bytes | mmap.mmap
 _TEXT: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
 _CUT: Final = rb'"(?:' + "|".join(PER_REQUEST).encode() + rb')"\s*+:\s*+\['
 _TOKEN: Final = re.compile(rb"(?P<cut>" + _CUT + rb")|(?P<text>" + _TEXT + rb'"?+)|(?P<open>[\[{])|(?P<close>[\]}])', re.DOTALL)
-_PASSED: Final = re.compile(rb'[^"\[\]{}]*+(?:' + _TEXT + rb'"[^"\[\]{}]*+)*+', re.DOTALL)
+_FLAT: Final = re.compile(rb'[^"\[\]{}]*+(?:' + _TEXT + rb'"[^"\[\]{}]*+)*+', re.DOTALL)
+_WHOLE: Final = re.compile(rb'[^"]*+(?:' + _TEXT + rb'"[^"]*+)*+', re.DOTALL)
+_QUOTED: Final = re.compile(_TEXT + rb'"', re.DOTALL)
 _FIRST: Final = re.compile(rb"^[ \t\r\xef\xbb\xbf]*+(?=[\[{])", re.MULTILINE)
 _NEXT: Final = re.compile(rb"[\s,]*+(?=[\[{])")
 _STEP: Final = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
-_PIECE: Final = 2**22
+_OTHERS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_SIGNED: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_PIECE: Final = 2**18
+_SHORT: Final = 2**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,17 +125,41 @@ class _Scan:
         """Over a list whose `[` was just read, up to its `]`; False where the file ends within it."""
         self._keep()
         self.depth += 1
-        inside = 1
-        while inside:
-            self.at = _passed(self.buffer, self.at)
+        inside = self._step(1, self.at + _SHORT)
+        while inside and self.at < len(self.buffer):
+            before = self.at
+            inside = self._leap(inside)
+            inside = self._step(inside, self.at + _PIECE)
+            if self.at == before:
+                break
+        self.at -= not inside
+        self._leave_out()
+        return not inside
+
+    def _step(self, inside: int, until: int) -> int:
+        """Bracket by bracket; how many are open at `until`, or 0 right behind the last one."""
+        while inside and self.at < until:
+            match = _FLAT.match(self.buffer, self.at)
+            self.at = match.end() if match else self.at
             step = _STEP.get(self.buffer[self.at : self.at + 1])
             if step is None:
                 break
             inside += step
             self.at += 1
-        self.at -= not inside
-        self._leave_out()
-        return not inside
+        return inside
+
+    def _leap(self, inside: int) -> int:
+        """Piece by piece, as long as the list cannot end in it: millions of brackets would take minutes one by one."""
+        while piece := self.buffer[self.at : self.at + _PIECE]:
+            match = _WHOLE.match(piece)
+            whole = piece[: match.end() if match else 0]
+            steps = array("b", _QUOTED.sub(b"", whole).translate(_SIGNED, _OTHERS))
+            if not whole or inside + min(accumulate(steps), default=0) <= 0:
+                break
+            inside += sum(steps)
+            self.at += len(whole)
+            _forget(self.buffer, self.at - len(whole), self.at)
+        return inside
 
     def _keep(self) -> None:
         if len(self.kept) + self.at - self.begun > LARGEST_REST:
@@ -141,14 +171,14 @@ class _Scan:
 
     def _leave_out(self) -> None:
         """Up to `at`, but for its line ends, which are only counted."""
-        lines = sum(
-            self.buffer[start : min(start + _PIECE, self.at)].count(b"\n") for start in range(self.begun, self.at, _PIECE)
-        )
+        lines = 0
+        for start in range(self.begun, self.at, _PIECE):
+            lines += self.buffer[start : min(start + _PIECE, self.at)].count(b"\n")
+            _forget(self.buffer, start, min(start + _PIECE, self.at))
         if lines:
             self.removed.append((self.kept_lines + 1, lines))
             self.passed_lines += lines
         self.begun = self.at
-        _forget(self.buffer, self.at)
 
 
 _TOO_MUCH: Final = (
@@ -157,13 +187,8 @@ _TOO_MUCH: Final = (
 )
 
 
-def _passed(buffer: Buffer, at: int) -> int:
-    """Where the next bracket outside a text stands, or what comes instead of one."""
-    match = _PASSED.match(buffer, at)
-    return match.end() if match else at
-
-
-def _forget(buffer: Buffer, upto: int) -> None:
+def _forget(buffer: Buffer, start: int, end: int) -> None:
     """Pages of a mapped file that were read need not stay in memory."""
-    if isinstance(buffer, mmap.mmap) and upto > _PIECE:
-        buffer.madvise(mmap.MADV_DONTNEED, 0, upto - upto % mmap.PAGESIZE)
+    first = start - start % mmap.PAGESIZE
+    if isinstance(buffer, mmap.mmap) and end - first >= mmap.PAGESIZE:
+        buffer.madvise(mmap.MADV_DONTNEED, first, end - end % mmap.PAGESIZE - first)
