@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
@@ -12,7 +13,7 @@ from capacity.command_line import OneLineParser, one_sentence
 from capacity.domain import InvalidSnapshot, loads, parse_snapshot
 from capacity.domain.sizing import EXITS, Answer, Question, WrongQuestion, question_of, target, target_document, target_table
 from capacity.domain.sizing.cost import Cost
-from capacity.domain.sizing.question import KEYS
+from capacity.domain.sizing.question import KEYS, NUMBERS
 from capacity.domain.types import Snapshot
 
 WRONG = 1
@@ -21,6 +22,9 @@ HELP = (
     "Says what it takes for a model to serve a demand, in the room and the limits there are. "
     "Exit status 0: fits; 2: in part; 3: not at all; 4: not known; 1: wrong use or an invalid snapshot."
 )
+
+
+_DEMANDS = re.compile(rf"\b({'|'.join(key for key in NUMBERS if '_' in key or key == 'users')})\b")
 
 
 class Refused(Exception):
@@ -90,11 +94,7 @@ def asked(options: dict[str, Any]) -> Question:
 
 def in_words_of_options(wrong: WrongQuestion) -> str:
     """A sentence about keys as one about options."""
-    sentence = wrong.sentence
-    for key in sorted(KEYS, key=len, reverse=True):
-        if "_" in key:
-            sentence = sentence.replace(key, f"--{key.replace('_', '-')}")
-    return sentence
+    return _DEMANDS.sub(lambda found: f"--{found[0].replace('_', '-')}", wrong.sentence)
 
 
 def from_file(options: dict[str, Any]) -> Answer:

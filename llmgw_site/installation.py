@@ -10,11 +10,12 @@ from . import env
 NEED_IT: Final = frozenset(
     {
         "bench", "brake", "end_rest", "endpoint_add", "endpoint_remove", "measurement_accept", "model_mode", "model_replacing",
-        "model_retire", "node_cordon", "reconcile", "seed_demo", "snapshot", "take_over", "token_create",
+        "model_retire", "model_target", "node_cordon", "reconcile", "seed_demo", "snapshot", "take_over", "token_create",
     }
 )  # fmt: skip
-NEED_NONE: Final = frozenset({"bench_import", "engine", "gateway", "inventory", "model_target", "node", "plan", "read_metrics"})
-"""`inventory` needs one with --node alone, `bench_import` where it stores, `model_target` without a snapshot."""
+NEED_NONE: Final = frozenset({"bench_import", "engine", "gateway", "inventory", "node", "plan", "read_metrics"})
+"""`inventory` needs one with --node alone, `bench_import` where it stores; `model_target` with --snapshot never comes
+this far."""
 
 
 def lack(argv: Sequence[str]) -> str | None:
