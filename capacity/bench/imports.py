@@ -14,6 +14,7 @@ from capacity.domain.measurement.combine import sweeps
 from capacity.domain.measurement.types import Contents, Skipped, Sweep
 
 MOST_FILES: Final = 500
+MOST_RUNS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,8 @@ class Imported:
 def read_files(
     paths: Sequence[Path], names: Sequence[str] | None = None, reader: Callable[[Path, str], Contents] = read_file
 ) -> Imported:
-    """`names`: what the person calls each file, where that is not its path. Unreadable where there are too many."""
+    """`names`: what the person calls each file, where that is not its path. Unreadable where there are too many of them, or of
+    the runs in them."""
     if len(paths) > MOST_FILES:
         raise Unreadable(f"At most {MOST_FILES} files are read at once, not {len(paths)}.")
     contents: list[Contents] = []
@@ -50,8 +52,15 @@ def read_files(
             unread.append(Skipped(where=name, why=str(why)))
         else:
             files.append(ReadFile(name=name, sha256=_sha256(path)))
+    _must_be_few(contents)
     skipped = tuple(row for held in contents for row in held.skipped)
     return Imported(sweeps=tuple(sweeps(contents)), skipped=skipped, unread=tuple(unread), files=tuple(files))
+
+
+def _must_be_few(contents: Sequence[Contents]) -> None:
+    runs = sum(len(held.stages) + len(held.skipped) for held in contents)
+    if runs > MOST_RUNS:
+        raise Unreadable(f"At most {MOST_RUNS} runs are read at once, and the files hold {runs}.")
 
 
 def _sha256(path: Path) -> str:

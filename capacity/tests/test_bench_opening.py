@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from capacity.bench.formats.contract import Opened, Unreadable
 from capacity.bench.formats.opening import LARGEST, LARGEST_YAML, MOST_DOCUMENTS, opened
-from capacity.bench.imports import MOST_FILES, read_files
+from capacity.bench.imports import MOST_FILES, MOST_RUNS, read_files
+from capacity.domain.measurement.types import Contents, Skipped
 
 
 def of(tmp_path: Path, content: bytes) -> Opened:
@@ -33,6 +34,7 @@ def of(tmp_path: Path, content: bytes) -> Opened:
         (b'{"a": ' + b"9" * 5000 + b"}", "object", [{"a": None}]),
         (b'a,b\n1,"x, y"\n', "csv", [["a", "b"], ["1", "x, y"]]),
         (b"version: '0.1'\na: .inf\n", "yaml", [{"version": "0.1", "a": None}]),
+        (b"--- 12\n", "text", ["--- 12"]),
         (b"| a | t/s |\n|---|---|\n", "text", ["| a | t/s |", "|---|---|"]),
     ],
 )
@@ -88,6 +90,14 @@ def test_what_is_no_file_is_said(tmp_path: Path) -> None:
 def test_too_many_files_are_refused_before_one_is_read(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="At most 500 files"):
         read_files([tmp_path / "none"] * (MOST_FILES + 1))
+
+
+def test_too_many_runs_are_refused_before_they_are_compared(tmp_path: Path) -> None:
+    many = Contents(stages=(), skipped=(Skipped(where="f", why="no run."),) * (MOST_RUNS + 1))
+    path = tmp_path / "f"
+    path.touch()
+    with pytest.raises(Unreadable, match="At most 5000 runs are read at once, and the files hold 5001"):
+        read_files([path], reader=lambda path, where: many)
 
 
 def test_a_file_that_no_format_knows_is_told_what_is_read(tmp_path: Path) -> None:

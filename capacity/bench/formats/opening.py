@@ -146,7 +146,7 @@ def _int(text: str) -> int | None:
 
 
 def _not_too_deep(document: Any) -> Any:
-    layer: list[Any] = [document]
+    layer: list[Any] = [document] if isinstance(document, dict | list) else []
     for _ in range(DEEPEST):
         layer = [inner for outer in layer for inner in _inside(outer) if isinstance(inner, dict | list)]
         if not layer:

@@ -38,7 +38,7 @@ def judge(sweep: Sweep, slo: Slo | None, replicas: int = 1) -> Judgement:
         return Judgement(sweep=plain, measured=None, why=refused)
     verdicts = sorted((verdict(stage, slo) for stage in plain.stages if level(stage) is not None), key=_order)
     run = _run(verdicts)
-    marked = replace(plain, stages=tuple(_marked(stage, verdicts, run) for stage in plain.stages))
+    marked = replace(plain, stages=_marked(plain.stages, verdicts))
     return _judgement(marked, run, slo, replicas)
 
 
@@ -108,18 +108,12 @@ def _is_weak(stage: Stage) -> bool:
     return few or (stage.seconds is not None and stage.seconds < SHORT_SECONDS)
 
 
-def _marked(stage: Stage, verdicts: Sequence[Verdict], run: _Run) -> Stage:
+def _marked(stages: Sequence[Stage], verdicts: Sequence[Verdict]) -> tuple[Stage, ...]:
     """With the flags that rest on the SLO: too many errors, or a lucky stage above one that missed it."""
-    found = next((row for row in verdicts if row.stage is stage), None)
-    if found is None:
-        return stage
-    flags = set(stage.flags)
-    if found.too_many_errors:
-        flags.add("errors")
-    missed = next((row for row in verdicts if row.outcome == "fails"), None)
-    if found.outcome == "meets" and missed is not None and verdicts.index(found) > verdicts.index(missed):
-        flags.add("non_monotonic")
-    return replace(stage, flags=frozenset(flags))
+    missed = next((place for place, found in enumerate(verdicts) if found.outcome == "fails"), len(verdicts))
+    added: dict[int, Flag] = {id(found.stage): "errors" for found in verdicts if found.too_many_errors}
+    added |= {id(found.stage): "non_monotonic" for found in verdicts[missed:] if found.outcome == "meets"}
+    return tuple(replace(stage, flags=stage.flags | {added[id(stage)]}) if id(stage) in added else stage for stage in stages)
 
 
 def _is(stage: Stage, other: Stage) -> bool:
