@@ -34,7 +34,7 @@ class OfModelQuerySet(models.QuerySet[Any]):
         return self.filter(**{f"{path}__scope_id__in": seen_scopes(user)})
 
 
-HEARD: Final = timedelta(seconds=60)
+HEARD: Final = timedelta(seconds=45)
 """A run whose worker has not been heard for so long is over, and holds nothing."""
 
 

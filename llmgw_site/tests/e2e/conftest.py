@@ -30,7 +30,7 @@ def running_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]
 def site(running_site: LiveSite) -> LiveSite:
     """The running site, put back to what every test begins with."""
     running = running_site.running()
-    for name in ("worker-2", "beat-2"):
+    for name in ("worker-2", "beat-2", "bench"):
         if name in running:
             running_site.kill(name)
     running_site.start(*(name for name in ALWAYS if name not in running))

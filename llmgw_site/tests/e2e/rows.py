@@ -2,7 +2,7 @@
 
 `seed`: a model `chat` whose simulators serve two requests each, one that engines of bad manners serve for each manner, one of a
 small real engine (all off), and a token of a gateway, which is printed. `hosts`: two models of different sizes for hosts that
-write themselves down. `operator`: a token of somebody who sees everything.
+write themselves down. `operator`: a token of somebody who sees everything. `measurer`: somebody who signs in and measures.
 """
 
 from __future__ import annotations
@@ -122,6 +122,19 @@ def operator() -> str:
     return token_create(person, days=1)
 
 
+PASSWORD = "measures-all-day"
+
+
+def measurer() -> str:
+    """Somebody who may measure, and signs in with a password. His name."""
+    from quotas.models import User
+
+    if not User.objects.filter(username="mira").exists():
+        User.objects.create_user("mira", password=PASSWORD, is_operator=True)
+    return "mira"
+
+
 if __name__ == "__main__":
     django.setup()
-    print({"seed": seed, "hosts": hosts, "burst": burst, "operator": operator, "pull": pull, "release": release}[sys.argv[1]]())
+    known = (seed, hosts, burst, operator, pull, release, measurer)
+    print({function.__name__: function for function in known}[sys.argv[1]]())

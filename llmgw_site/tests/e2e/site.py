@@ -46,7 +46,7 @@ def until(found: Callable[[], T], why: Callable[[], str] = lambda: "") -> T:
 
 
 class LiveSite:
-    """`start` and `kill` go by a process's name: redis, web, worker, beat, node, and `worker-2`, `beat-2`.
+    """`start` and `kill` go by a process's name: redis, web, worker, beat, node, and `worker-2`, `beat-2`, `bench`.
 
     `seed`: what of `rows` it starts with; `address`: where Redis and web listen beside loopback; `redis_url`: of another
     site's server, which this one then shares."""
@@ -127,7 +127,7 @@ class LiveSite:
 
     def down(self) -> None:
         """End all of it, and the engines that it started."""
-        for name in ("beat-2", "worker-2", "beat", "worker", "web"):
+        for name in ("beat-2", "worker-2", "bench", "beat", "worker", "web"):
             if name in self._processes:
                 self.kill(name)
         with ExitStack() as rest:  # one that does not end in time keeps no other
