@@ -18,7 +18,7 @@ from capacity.domain.measurement.types import Judgement, Slo, Sweep
 
 MODEL = "reading"
 MOST_CLIENTS = 8
-SECONDS = 4.0
+SECONDS = 6.0
 READY_SECONDS = 60.0
 END_SECONDS = 10.0
 
