@@ -12,6 +12,7 @@ import pytest
 from capacity.domain import parse_snapshot
 from capacity.domain.sizing import WrongQuestion, target_document, target_table, withheld
 from capacity.domain.sizing.cost import UnitPrice, cost_of, money
+from capacity.domain.sizing.document import cost_sentence
 from capacity.domain.sizing.nodes import node_rows
 from capacity.target_file import run
 from capacity.tests.builders import ago, model, node, profile, ready, replica
@@ -132,6 +133,9 @@ class TestCost:
         cost, note = cost_of(ask(fleet(replicas=ready(0, profile="big")), in_flight=200), self.PRICES)
         assert cost is not None and note == ""
         assert (cost.added_per_hour, cost.whole_per_hour) == (5, 10)
+        assert (
+            cost_sentence(cost) == "It costs 5.00 EUR an hour more, 10.00 in all: 1.39 EUR for a million output tokens when full."
+        )
         assert cost.per_million_output_tokens == Fraction(10 * 10**6, 2000 * 3600)
 
     def test_a_missing_price_and_two_currencies_are_said(self) -> None:
@@ -191,3 +195,8 @@ class TestCommand:
         status, out, _ = self.status(capsys, "chat", "--in-flight", "100", "--snapshot", file)
         assert status == 0
         assert out.startswith("Fits: chat has 0 and needs 1 replica (+1: 1 × big), serving 100 of 100 requests in flight.\n")
+
+
+def test_a_demand_beyond_all_counting_ends() -> None:
+    answer = ask(fleet(nodes=[node(units=10**12)], chat={"max_replicas": 3}), in_flight=10**12)
+    assert (answer.added, kinds(answer), answer.missing) == (3, {"max_replicas"}, ())

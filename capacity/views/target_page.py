@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -67,7 +68,7 @@ def target_page(request: HttpRequest, name: str) -> HttpResponse:
     wrong = "wrong" in context and not request.htmx  # type: ignore[attr-defined]
     page = render(request, "pages/target.html", context, status=400 if wrong else 200)
     if request.htmx:  # type: ignore[attr-defined]
-        page["HX-Replace-Url"] = f"{request.path}?{address(asked)}"
+        page["HX-Replace-Url"] = f"{reverse('model_target', args=[model.name])}?{address(asked)}"
     return page
 
 

@@ -132,7 +132,8 @@ def cost_sentence(cost: Cost | None) -> str:
     if cost is None:
         return ""
     tokens = cost.per_million_output_tokens
-    text = f"It costs {money(cost.added_per_hour)} {cost.currency} an hour more, {money(cost.whole_per_hour)} in all"
+    more = f"{money(cost.added_per_hour)} {cost.currency} an hour more, {money(cost.whole_per_hour)} in all"
+    text = f"It costs {more if cost.added_per_hour else f'{money(cost.whole_per_hour)} {cost.currency} an hour'}"
     return f"{text}." if tokens is None else f"{text}: {money(tokens)} {cost.currency} for a million output tokens when full."
 
 

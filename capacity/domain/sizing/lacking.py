@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity.domain.granting import Granter
+from capacity.domain.granting import MOST_GRANTS, Granter
 from capacity.domain.needs import Need
 from capacity.domain.placement import Rating, Room
 from capacity.domain.sizing.ground import Ground
@@ -39,11 +39,10 @@ def _replicas(ground: Ground, need: Need, spare: int, rating: Rating | None) -> 
 
 
 def _units(room: Room, rating: Rating, replicas: int) -> tuple[MissingUnits, ...]:
-    without = replicas
-    while without and (nodes := room.find(rating.profile)) is not None:
-        room.take(rating.profile, nodes)
-        without -= 1
-    if not without:
+    found = _that_find_room(room, rating, replicas)
+    without = replicas - found
+    if not without or found == MOST_GRANTS:
+        # room for more than any plan gives is not what is missing
         return ()
     profile = rating.profile
     return (
@@ -55,6 +54,14 @@ def _units(room: Room, rating: Rating, replicas: int) -> tuple[MissingUnits, ...
             replicas=without,
         ),
     )
+
+
+def _that_find_room(room: Room, rating: Rating, replicas: int) -> int:
+    found = 0
+    while found < min(replicas, MOST_GRANTS) and (nodes := room.find(rating.profile)) is not None:
+        room.take(rating.profile, nodes)
+        found += 1
+    return found
 
 
 def _limits(ground: Ground, granter: Granter, rating: Rating, replicas: int) -> tuple[MissingLimit, ...]:
