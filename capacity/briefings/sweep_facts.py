@@ -75,12 +75,17 @@ def facts_of(run: BenchRun, now: datetime) -> Facts:
 
 
 def levels_of(run: BenchRun) -> int:
-    """How many levels it will likely be: those named, or those of a search for the limit that is in use."""
-    named = parse_levels(run.levels)
+    """How many levels it will likely be."""
+    used = Measurement.objects.filter(profile=run.profile).best_first().values_list("max_concurrency", flat=True).first()
+    return likely_levels(run.levels, used)
+
+
+def likely_levels(levels: str, max_concurrency: int | None) -> int:
+    """Those named, or those of a search for the limit that is in use (None: there is none)."""
+    named = parse_levels(levels)
     if named is not None:
         return len(named)
-    used = Measurement.objects.filter(profile=run.profile).best_first().values_list("max_concurrency", flat=True).first()
-    return UNKNOWN_LEVELS if not used else 2 * math.ceil(math.log2(used + 1)) + 1
+    return UNKNOWN_LEVELS if not max_concurrency else 2 * math.ceil(math.log2(max_concurrency + 1)) + 1
 
 
 def _own(run: BenchRun, built: Built) -> Own:
