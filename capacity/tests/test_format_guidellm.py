@@ -1,114 +1,25 @@
-"""GuideLLM's files of all generations give the same stages, whatever form they have."""
+"""GuideLLM's JSON of all generations gives the same stages."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.bench.formats import guidellm
 from capacity.bench.formats.contract import Opened, Unreadable
-from capacity.bench.formats.guidellm.stages import LISTED
-from capacity.domain.measurement.types import Contents, Stage
-
-PERCENTILES = {"p001": 1, "p01": 2, "p05": 3, "p10": 4, "p25": 5, "p75": 70, "p90": 90, "p95": 95, "p99": 99, "p999": 999}
-EMPTY = {"mean": 0.0, "median": 0.0, "percentiles": dict.fromkeys(PERCENTILES, 0.0)}
-CANARY = "sk-canary-0000"
-
-
-def _groups(scale: float, mean: float = 60.0) -> dict[str, Any]:
-    """Successes as measured; the other groups hold what must never be taken."""
-    found = {
-        "mean": mean * scale,
-        "median": 50 * scale,
-        "percentiles": {name: value * scale for name, value in PERCENTILES.items()},
-    }
-    return {"successful": found, "errored": EMPTY, "incomplete": EMPTY, "total": {**found, "mean": 9e9}}
-
-
-def _metrics(in_flight: float, rate: float) -> dict[str, Any]:
-    return {
-        "request_concurrency": _groups(1, in_flight),
-        "request_latency": _groups(0.001),
-        "time_to_first_token_ms": _groups(1),
-        "inter_token_latency_ms": _groups(0.1),
-        "time_per_output_token_ms": _groups(7),
-        "output_tokens_per_second": _groups(1, rate),
-        "tokens_per_second": _groups(1, 3 * rate),
-        "prompt_token_count": _groups(1, 52.4),
-        "output_token_count": _groups(1, 31.7),
-    }
-
-
-def _early(strategy: Mapping[str, Any], counts: Mapping[str, int], in_flight: float = 4.8) -> dict[str, Any]:
-    """≤ 0.3: everything below `args`, counts beside the metrics, the model in the worker."""
-    return {
-        "args": {"strategy": dict(strategy)},
-        "run_stats": {"requests_made": {"successful": 9999, "errored": 9999}},
-        "worker": {"backend_model": "org/m", "backend_target": f"http://{CANARY}"},
-        "request_loader": {"data": '{"prompt_tokens":64,"output_tokens":32}'},
-        "metrics": _metrics(in_flight, 300.0),
-        "request_totals": dict(counts),
-        "requests": {"successful": [{"prompt": CANARY}]},
-        "duration": 40.0,
-    }
-
-
-def _later(strategy: Mapping[str, Any], counts: Mapping[str, int], in_flight: float = 4.8) -> dict[str, Any]:
-    """≥ 0.4: `config`, counts within the metrics; `requests_made` also counts warm-up and what was cut."""
-    return {
-        "config": {"strategy": {"worker_count": 10, "max_concurrency": 10240, **strategy}, "backend": {"model": "org/m"}},
-        "scheduler_metrics": {"requests_made": {"successful": 9999, "errored": 9999}},
-        "metrics": {"request_totals": dict(counts), **_metrics(in_flight, 300.0)},
-        "requests": {"successful": [{"request_args": CANARY}]},
-        "duration": 40.0,
-        "warmup_duration": 5.0,
-    }
-
-
-def _spec(**more: Any) -> dict[str, Any]:
-    backend = {"model": None, "api_key": CANARY, "target": f"http://{CANARY}"}
-    return {"backend": backend, "data": [{"prompt_tokens": 64, "output_tokens": 32}], **more}
-
-
-GENERATIONS = {
-    "0.3": lambda items: {"benchmarks": [_early(*item) for item in items]},
-    "0.4": lambda items: {
-        "args": {"data": ["prompt_tokens=64,output_tokens=32"]},
-        "benchmarks": [_later(*item) for item in items],
-    },
-    "0.5.4": lambda items: {
-        "metadata": {"version": 1, "guidellm_version": "0.5.4"},
-        "args": {"model": "org/m", "data": ["prompt_tokens=64,output_tokens=32"]},
-        "benchmarks": [_later(*item) for item in items],
-    },
-    "0.8.1": lambda items: {
-        "metadata": {"version": 2, "guidellm_version": "0.8.1"},
-        "config": {"metadata": {"labels": {"replicas": 1}}, "spec": _spec()},
-        "benchmarks": [_later(*item) for item in items],
-        "conclusions": [],
-    },
-}
-COUNTS = {"successful": 57, "errored": 3, "incomplete": 4, "total": 64}
-
-
-def concurrent(streams: int) -> dict[str, Any]:
-    return {"type_": "concurrent", "streams": streams}
-
-
-def read(document: Any, shape: str = "object") -> Contents:
-    opened = Opened(where="run.json", shape=shape, documents=document if shape == "csv" else [document])  # type: ignore[arg-type]
-    assert guidellm.recognises(opened)
-    return guidellm.read(opened)
-
-
-def stages(document: Any, shape: str = "object") -> list[Stage]:
-    return [stage for _, stage in read(document, shape).stages]
+from capacity.bench.formats.registry import read_file
+from capacity.domain.measurement.combine import sweeps
+from capacity.domain.measurement.judge import judge
+from capacity.domain.measurement.slo_text import parse_slo
+from capacity.tests.guidellm_files import CANARY, COUNTS, GENERATIONS, concurrent, groups, read, spec, stages
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -188,7 +99,7 @@ def test_a_closed_loop_is_not_weak_for_what_was_cut_at_its_end() -> None:
 def test_lengths_that_were_drawn_are_one_setting_for_the_whole_file() -> None:
     document = GENERATIONS["0.8.1"]([(concurrent(2), COUNTS), (concurrent(4), COUNTS)])
     document["config"]["spec"]["data"] = ["/home/someone/chats.jsonl"]
-    document["benchmarks"][1]["metrics"]["prompt_token_count"] = _groups(1, 53.6)
+    document["benchmarks"][1]["metrics"]["prompt_token_count"] = groups(1, 53.6)
     first, second = (setting for setting, _ in read(document).stages)
     assert first == second
     assert (first.input_tokens, first.output_tokens, first.dataset) == (53, 32, "chats.jsonl")
@@ -196,7 +107,7 @@ def test_lengths_that_were_drawn_are_one_setting_for_the_whole_file() -> None:
 
 def test_its_own_search_for_the_limit_is_shown_and_what_it_left_open_is_weak() -> None:
     document = GENERATIONS["0.8.1"]([(concurrent(2), COUNTS), (concurrent(4), COUNTS), (concurrent(8), COUNTS)])
-    document["config"]["spec"] = _spec(metrics={"slo": {"ttft_ms": 150.0, "tpot_ms": None}}, profile={"target_attainment": 0.95})
+    document["config"]["spec"] = spec(metrics={"slo": {"ttft_ms": 150.0, "tpot_ms": None}}, profile={"target_attainment": 0.95})
     probes = [
         {"streams": 2, "resolved": True, "aborted": False},
         {"streams": 4, "resolved": False},
@@ -215,103 +126,22 @@ def test_a_summary_that_another_script_made_is_refused() -> None:
         read({"benchmark_id": "1", "itl_mean_ms": 10.4, "request_latency_mean_ms": 2.33})
 
 
-# The two kinds of CSV
+@pytest.mark.parametrize("generation", ["0.5.4", "0.8.1"])
+def test_its_yaml_is_read_as_its_json(generation: str, tmp_path: Path) -> None:
+    document = GENERATIONS[generation]([(concurrent(5), COUNTS)])
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.dump(json.loads(json.dumps(document))))
+    assert read_file(file, "run.json").stages == read(document).stages
 
 
-def _early_csv(rows: int = 1) -> list[list[str]]:
-    order = "[min, 0.1, 1, 5, 10, 25, 75, 90, 95, 99, max]"
-    columns = {"Name": "poisson@1.60", "Duration": "40.0", "Successful Requests": "57", "Errored Requests": "3"}
-    columns["Incomplete Requests"] = "4"
-    for name, scale in {"Request latency": 0.001, "Time to first token ms": 1.0, "Inter token latency ms": 0.1}.items():
-        columns |= {f"Successful {name} mean": str(60 * scale), f"Successful {name} median": str(50 * scale)}
-        columns[f"Successful {name} {order}"] = json.dumps([value * scale for value in (0, 1, 2, 3, 4, 5, 70, 90, 95, 99, 500)])
-    columns |= {"Successful Request concurrency mean": "4.8", "Successful Output tokens per second mean": "300.0"}
-    columns["Args"] = json.dumps({"strategy": {"type_": "poisson", "rate": 1.6}})
-    columns["Worker"] = json.dumps({"backend_model": "org/m", "backend_target": CANARY})
-    columns["Request Loader"] = json.dumps({"data": "prompt_tokens=64,output_tokens=32"})
-    return [list(columns), *[list(columns.values())] * rows]
-
-
-def _later_csv(sizes: tuple[str, ...] = ("@2", "@4")) -> list[list[str]]:
-    """As 0.8.1 writes it; a size of "" is what 0.5 writes, with the level in the profile."""
-    profile = json.dumps({"completed_strategies": [{"streams": 2}, {"streams": 4}]})
-    arguments = json.dumps({"spec": _spec()})
-    fixed = {
-        ("Run Info", "Run ID", ""): "1",
-        ("Run Info", "Run Index", ""): "0",
-        ("Run Info", "Profile", ""): profile,
-        ("Run Info", "Backend", ""): json.dumps({"model": "org/m", "api_key": CANARY}),
-        ("Benchmark", "Strategy", ""): "concurrent",
-        ("Timings", "Duration", "Sec"): "40.0",
-        ("Request Counts", "Successful", ""): "57",
-        ("Request Counts", "Incomplete", ""): "4",
-        ("Request Counts", "Errored", ""): "3",
-        ("Server Throughput", "Successful Concurrency", "Mean"): "4.8",
-        ("Token Throughput", "Successful Output Tokens/Sec", "Mean"): "300.0",
-        ("Runtime Info", "Metadata", ""): json.dumps({"guidellm_version": "0.8.1"}),
-        ("Runtime Info", "Arguments", ""): arguments,
-    }
-    for group, metric, scale in (
-        ("Request Latency", "Successful Sec", 0.001),
-        ("Time to First Token", "Successful ms", 1.0),
-        ("Inter Token Latency", "Successful ms", 0.1),
-    ):
-        listed = [0, *(value * scale for value in (1, 2, 3, 4, 5, 70, 90, 95, 99)), 500]
-        fixed |= {(group, metric, "Mean"): str(60 * scale), (group, metric, "Median"): str(50 * scale)}
-        fixed[(group, metric, "Percentiles")] = json.dumps(listed)
-    rows = [
-        list((fixed | {("Run Info", "Run Index", ""): str(place), ("Benchmark", "Strategy", ""): f"concurrent{size}"}).values())
-        for place, size in enumerate(sizes)
-    ]
-    return [*(list(heading) for heading in zip(*fixed, strict=True)), *rows]
-
-
-def test_the_early_csv_is_read_by_the_order_that_its_heading_says() -> None:
-    ((setting, stage),) = read(_early_csv(), "csv").stages
-    assert (setting.model, setting.input_tokens, stage.mean_in_flight, stage.asked) == ("org/m", 64, 4.8, None)
-    assert (stage.ttft_ms["p95"], stage.ttft_ms["p50"], stage.e2e_ms["p95"]) == (95, 50, pytest.approx(95))
-    assert (stage.requests, stage.errors, stage.incomplete, stage.tokens_per_second) == (57, 3, 4, 300.0)
-
-
-def test_a_cut_row_of_the_early_csv_is_listed() -> None:
-    table = _early_csv(2)
-    table[2] = table[2][:7]
-    contents = read(table, "csv")
-    assert len(contents.stages) == 1 and "cut off" in contents.skipped[0].why
-
-
-@pytest.mark.parametrize("sizes", [("@2", "@4"), ("", "")], ids=["0.8", "0.5"])
-def test_the_later_csv_equals_the_json_of_the_same_run(sizes: tuple[str, ...]) -> None:
-    """Equal but for where they stand, so that both files together are one sweep."""
-    document = GENERATIONS["0.8.1"]([(concurrent(2), COUNTS), (concurrent(4), COUNTS)])
-    for table, plain in zip(read(_later_csv(sizes), "csv").stages, read(document).stages, strict=True):
-        assert table[0] == plain[0]
-        assert _figures(table[1]) == _figures(plain[1])
-
-
-def _figures(stage: Stage) -> tuple[Any, ...]:
-    counted = (stage.asked, stage.mean_in_flight, stage.requests, stage.errors, stage.incomplete, stage.seconds, stage.flags)
-    return (*counted, stage.tokens_per_second, stage.ttft_ms, stage.tpot_ms, stage.e2e_ms)
-
-
-@pytest.mark.parametrize("shift", [["", ""], []], ids=["more cells than headings", "as many, but shifted"])
-def test_a_shifted_row_is_skipped_with_a_hint_at_the_json(shift: list[str]) -> None:
-    table = _later_csv()
-    table[4] = [*table[4][:5], *shift, "0", *table[4][5:]][: None if shift else len(table[4])]
-    contents = read(table, "csv")
-    assert [stage.asked for _, stage in contents.stages] == [2]
-    assert "row 5" in contents.skipped[0].where and "import the JSON" in contents.skipped[0].why
-
-
-def test_a_table_without_one_fitting_row_is_refused() -> None:
-    table = _later_csv(("@2",))
-    table[3] = [*table[3], "1"]
-    with pytest.raises(Unreadable, match="import the JSON"):
-        read(table, "csv")
-
-
-def test_the_order_of_a_cell_of_percentiles_is_fixed() -> None:
-    assert LISTED == ("min", "p001", "p1", "p5", "p10", "p25", "p75", "p90", "p95", "p99", "max")
+def test_errors_fail_a_stage_whose_latencies_are_fine() -> None:
+    """guidellm issue 444: a third failed, and the percentiles are those of the rest."""
+    counts = {"successful": 181, "errored": 83, "incomplete": 61}
+    contents = read(GENERATIONS["0.5.4"]([(concurrent(2), COUNTS | {"errored": 0}), (concurrent(5), counts)]))
+    (sweep,) = sweeps([contents])
+    judged = judge(sweep, parse_slo("ttft p95 200"))
+    assert judged.measured is not None and judged.measured.kind == "located"
+    assert "31" in judged.why
 
 
 # Hostile files
@@ -340,10 +170,8 @@ def _paths(document: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def _put(document: Any, path: tuple[Any, ...], value: Any) -> None:
-    for step in path[:-1]:
-        try:
+    """Where an earlier one took the place away, nothing."""
+    with contextlib.suppress(KeyError, IndexError, TypeError):
+        for step in path[:-1]:
             document = document[step]
-        except (KeyError, IndexError, TypeError):
-            return
-    if isinstance(document, dict | list) and (isinstance(document, dict) or len(document) > path[-1]):
-        document[path[-1]] = value
+        document[path[-1]] = copy.deepcopy(value)

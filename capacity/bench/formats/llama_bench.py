@@ -23,9 +23,7 @@ _NANOSECONDS: Final = 1e9
 
 def recognises(opened: Opened) -> bool:
     first = opened.documents[0] if opened.documents else None
-    if opened.shape == "csv":
-        return all(key in first for key in _KEYS)  # type: ignore[operator]
-    return isinstance(first, Mapping) and all(key in first for key in _KEYS)
+    return isinstance(first, list if opened.shape == "csv" else Mapping) and all(key in first for key in _KEYS)
 
 
 def read(opened: Opened) -> Contents:
