@@ -65,6 +65,6 @@ def stages(draw: st.DrawFn) -> Stage:
 SETTINGS = st.sampled_from(
     [SETTING, Setting(tool="a tool", model="n"), Setting(tool="a tool", model="m", input_tokens=100, output_tokens=10)]
 )
-CONTENTS = st.lists(st.tuples(SETTINGS, stages()), max_size=6).map(lambda rows: Contents(stages=tuple(rows)))
+CONTENTS = st.lists(st.tuples(SETTINGS, stages()), max_size=5).map(lambda rows: Contents(stages=tuple(rows)))
 BOUNDS = st.builds(Bound, latency=st.sampled_from(["ttft", "tpot"]), percentile=st.sampled_from([50, 90, 95]), ms=MS)
 SLOS = st.lists(BOUNDS, min_size=1, max_size=2, unique_by=lambda bound: bound.latency).map(lambda found: Slo(bounds=tuple(found)))

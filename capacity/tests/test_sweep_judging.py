@@ -76,7 +76,11 @@ def test_the_share_of_errors_is_of_what_is_over(requests: int | None, errors: in
         ([stage(4, errors=8, requests=0)], None, "No request succeeded"),
         ([stage(4, None)], None, "no latency in it"),
         ([stage(None)], None, "No stage says how many requests were in flight"),
-        ([stage(None, 900), stage(4)], (4, 400, "at_least"), "nothing above"),
+        (
+            [stage(None, 900), stage(4)],
+            (4, 400, "at_least"),
+            "nothing above was measured; 1 stage without a known level does not",
+        ),
         ([stage(4, tokens_per_second=None)], None, "does not say its output tokens per second"),
         ([stage(16, mean_in_flight=12.4)], (12, 1600, "at_least"), "12.4 in flight meets"),
     ],

@@ -36,7 +36,7 @@ def why(kind: Kind, chosen: Verdict, ended_by: Verdict | None, sweep: Sweep, slo
         said = f"The lowest level, {_in_flight(chosen.stage)}, misses {text}: {chosen.said}"
     else:
         said = f"{_in_flight(chosen.stage)} meets {text} ({chosen.said}); {_above(ended_by)}"
-    return f"{said}{_lucky(sweep)}{_divided(replicas)}."
+    return f"{said}{_lucky(sweep)}{_unplaced(sweep)}{_divided(replicas)}."
 
 
 def _above(ended_by: Verdict | None) -> str:
@@ -52,6 +52,13 @@ def _lucky(sweep: Sweep) -> str:
     if not lucky:
         return ""
     return f"; {', '.join(_in_flight(stage) for stage in lucky)} above a missed level does not count"
+
+
+def _unplaced(sweep: Sweep) -> str:
+    count = sum(level(stage) is None for stage in sweep.stages)
+    if not count:
+        return ""
+    return f"; {count} stage{'s' if count > 1 else ''} without a known level {'do' if count > 1 else 'does'} not count"
 
 
 def _divided(replicas: int) -> str:
