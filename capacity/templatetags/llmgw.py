@@ -21,7 +21,7 @@ from ..views.words import title
 
 register = template.Library()
 
-NUMBERS = re.compile(r"(?<!\w)(\d[\d,]*)")
+NUMBERS = re.compile(r"(?<!\w)(\d[\d,]*(?:\.\d+)?)")
 BAR_END = 120  # a load bar runs from 0 to 120 %
 STATE_ICONS = {"ready": "●", "unready": "○", "starting": "◔", "draining": "◑", "gone": "×"}
 STATE_LEVELS = {"ready": "good", "unready": "bad", "starting": "accent", "draining": "warn", "gone": "unknown"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.views.decorators.http import require_safe
 
 from ..briefings.target import Target, target_for
@@ -103,8 +105,16 @@ def answered(request: HttpRequest, model: LanguageModel, asked: Asked) -> dict[s
     try:
         found = target_for(request.user, model, question_of(asked.words), timezone.now())  # type: ignore[arg-type]
     except WrongQuestion as wrong:
-        return {"wrong": wrong.sentence}
+        return {"wrong": in_words_of_the_form(wrong)}
     return said(found, sees_hosts=request.user.sees_everything)  # type: ignore[union-attr]
+
+
+def in_words_of_the_form(wrong: WrongQuestion) -> str:
+    """The sentence with the names that the fields have on the page."""
+    said = wrong.sentence
+    for key in NUMBERS if wrong.key in ("demand", *NUMBERS) else ():
+        said = re.sub(rf"\b{key}\b", BY.get(key, key.replace("_", " ")), said)
+    return capfirst(said)
 
 
 def said(found: Target, *, sees_hosts: bool) -> dict[str, Any]:
