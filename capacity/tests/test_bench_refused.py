@@ -43,7 +43,7 @@ REFUSED = {
     '{"a": [1, 2],\n"b" 2,\n"c": 3}': "no JSON: line 2",
     '{"requests": [\n1,\n2\n],\n"b" 2,\n"c": 3}': "no JSON: line 5",
     "[" * 100: "nested deeper",
-    '{"a": 1} NaN': "Read are those of",
+    '{"a": 1} NaN': "no JSON: line 1",
     "a,b\n1,2\n3,": "Read are those of",
     "a,b,c\n1,2,3\n4,5": "cut off in line 3",
 }
