@@ -46,19 +46,30 @@ def load_replicas(pool_id: int, profiles: Mapping[tuple[str, str], ProfileRow], 
     present = columns(found, FIELDS, AS_TEXT)
     replicas = {}
     for row in present.iterator(5000):
-        plain, written = dict(zip(PLAIN, row[: len(PLAIN)], strict=True)), row[len(PLAIN) :]
-        profile_id = plain.pop("profile_id")
+        id_, name, profile_id, state, url, removable, is_registered, drained_for, drain_reason, *others = row
+        intent, print_, under_test, give_back, *written = others
         nodes, devices, since, intent_at, ready_at, seen_at = written
         if profile_id not in owners:
             continue
         model, profile = owners[profile_id]
-        replicas[plain["name"]] = ReplicaRow(
-            **plain,
+        replicas[name] = ReplicaRow(
+            id=id_,
+            name=name,
             model=model,
             profile=profile,
             nodes=tuple(lists[nodes]),
+            state=state,
             since=instant(since),
-            devices=tuple(lists[devices]) if plain["is_registered"] else (),
+            url=url,
+            removable=removable,
+            is_registered=is_registered,
+            devices=tuple(lists[devices]) if is_registered else (),
+            drained_for=drained_for,
+            drain_reason=drain_reason,
+            intent=intent,
+            fingerprint=print_,
+            under_test=under_test,
+            give_back=give_back,
             intent_at=instant(intent_at) if intent_at else None,
             ready_at=instant(ready_at) if ready_at else None,
             seen_at=instant(seen_at) if seen_at else None,

@@ -207,3 +207,19 @@ def test_the_command_refuses_in_one_sentence(live: Fleet, words: tuple[str, ...]
         bench(*[word if not word.startswith("-3") else "0" for word in words])
     assert refused.value.returncode == code
     assert not BenchRun.objects.exists()
+
+
+def test_a_replica_under_test_is_marked_on_its_page(live: Fleet, operator: Any) -> None:
+    replica = live.profile.replicas.order_by("name").first()
+    run = BenchRun.objects.create(
+        profile=live.profile, replica=replica, state="testing", heartbeat_at=datetime.now(UTC), slo_text=SLO
+    )
+    link = reverse("sweep", args=[run.pk])
+    assert f'<b>Under test</b>: <a href="{link}">' in operator.get(reverse("replica", args=[replica.name])).content.decode()
+    assert link in operator.get(reverse("model", args=["chat"])).content.decode()
+
+
+def test_a_run_that_is_done_leads_to_its_measurement(live: Fleet, operator: Any) -> None:
+    run = BenchRun.objects.create(profile=live.profile, state="done", measurement=live.measurement, slo_text=SLO)
+    text = operator.get(reverse("sweep", args=[run.pk])).content.decode()
+    assert reverse("measurement", args=[live.measurement.pk]) in text

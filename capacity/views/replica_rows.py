@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..models import Replica, Sample
+from ..models import BenchRun, Replica, Sample
 from ..samples import STATES, UNKNOWN, unpack
 from .board import is_old, load_percent
 from .places import unheard
@@ -16,7 +16,7 @@ from .places import unheard
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaRow:
     """A replica with its newest reading. `in_flight` and `capacity` None: unknown, unmeasured. `unheard`: `silent` or `lost`
-    where its host is that."""
+    where its host is that; `tested_by`: the sweep that has it to itself."""
 
     replica: Replica
     in_flight: int | None
@@ -24,18 +24,21 @@ class ReplicaRow:
     load_percent: float | None
     load_word: str
     unheard: str = ""
+    tested_by: int | None = None
 
 
 def replica_rows(replicas: Sequence[Replica], sample: Sample | None, now: datetime) -> list[ReplicaRow]:
     readings = {int(record["replica"]): record for record in unpack(bytes(sample.replicas))} if sample else {}
     old = sample is None or is_old(sample.at, now)
     silences = unheard(replicas, now)
+    tests = dict(BenchRun.objects.holding(now).filter(replica__in=[row.pk for row in replicas]).values_list("replica_id", "pk"))
     return [
-        _replica_row(replica, None if old else readings.get(replica.pk), silences.get(replica.pk, "")) for replica in replicas
+        _replica_row(replica, None if old else readings.get(replica.pk), silences.get(replica.pk, ""), tests.get(replica.pk))
+        for replica in replicas
     ]
 
 
-def _replica_row(replica: Replica, reading: Any, silence: str) -> ReplicaRow:
+def _replica_row(replica: Replica, reading: Any, silence: str, tested_by: int | None) -> ReplicaRow:
     in_flight = _known(reading, "in_flight")
     capacity = _known(reading, "capacity")
     share = None if in_flight is None or capacity is None else load_percent(in_flight, capacity)
@@ -46,6 +49,7 @@ def _replica_row(replica: Replica, reading: Any, silence: str) -> ReplicaRow:
         load_percent=share,
         load_word=_load_word(reading, in_flight, capacity),
         unheard=silence,
+        tested_by=tested_by,
     )
 
 
