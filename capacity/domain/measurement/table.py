@@ -7,17 +7,19 @@ from typing import Final
 
 from .figures import plain
 from .level import shown_level
-from .types import LATENCIES, Judgement, Setting, Skipped, Stage
-from .words import FLAGS
+from .types import LATENCIES, Judgement, Latency, Setting, Skipped, Stage
+from .words import FLAGS, LATENCY
 
-_HEADING: Final = ("in flight", "requests", "errors", "seconds", "tokens/s", "TTFT p95", "TPOT p95", "end to end p95", "flags")
+_COUNTS: Final = ("in flight", "requests", "errors", "seconds", "tokens/s")
+_SHOWN: Final = ("p95", "p99", "p90", "p50", "mean")
+"""Of each latency the first of these that a stage has."""
 
 
 def lines(judgements: Sequence[Judgement], skipped: Sequence[Skipped]) -> Iterator[str]:
     """Each sweep with its stages, its measurement and why; then what was left out."""
     for judgement in judgements:
         yield title(judgement.sweep.setting)
-        yield from _columns([_HEADING, *(_cells(stage) for stage in judgement.sweep.stages)])
+        yield from _columns(_rows(judgement.sweep.stages))
         yield _measurement(judgement)
         yield judgement.why
         yield from _meanings(judgement.sweep.stages)
@@ -44,11 +46,22 @@ def _measurement(judgement: Judgement) -> str:
     return f"{found.max_concurrency} in flight, {plain(found.tokens_per_second)} tokens/s, {found.kind.replace('_', ' ')}."
 
 
-def _cells(stage: Stage) -> tuple[str, ...]:
-    latencies = [_or_dash(stage.statistics(latency).get("p95")) for latency in LATENCIES]
-    counts = (stage.requests, stage.errors, stage.seconds, stage.tokens_per_second)
+def _rows(stages: Sequence[Stage]) -> list[Sequence[str]]:
+    figures = [(latency, _figure(stages, latency)) for latency in LATENCIES]
+    heading = [*_COUNTS, *(f"{LATENCY[latency]} {figure} ms" for latency, figure in figures), "flags"]
+    return [heading, *(_cells(stage, figures) for stage in stages)]
+
+
+def _figure(stages: Sequence[Stage], latency: Latency) -> str:
+    said = {name for stage in stages for name in stage.statistics(latency)}
+    return next((name for name in _SHOWN if name in said), _SHOWN[0])
+
+
+def _cells(stage: Stage, figures: Sequence[tuple[Latency, str]]) -> Sequence[str]:
+    counts = (shown_level(stage), stage.requests, stage.errors, stage.seconds, stage.tokens_per_second)
+    latencies = (stage.statistics(latency).get(figure) for latency, figure in figures)
     flags = " ".join(flag.replace("_", "-") for flag in sorted(stage.flags))
-    return (_or_dash(shown_level(stage)), *(_or_dash(value) for value in counts), *latencies, flags)
+    return [*(_or_dash(value) for value in (*counts, *latencies)), flags]
 
 
 def _or_dash(value: float | None) -> str:
@@ -56,7 +69,7 @@ def _or_dash(value: float | None) -> str:
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADING))]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     for row in rows:
         cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)]
         yield "  ".join([*cells, row[-1]]).rstrip()
