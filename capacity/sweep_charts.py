@@ -30,7 +30,7 @@ class Curve:
 
     @property
     def points(self) -> list[tuple[float, StageRow]]:
-        found = [(row.in_flight / self.replicas, row) for row in self.rows if row.in_flight]
+        found = [(row.level / self.replicas, row) for row in self.rows if row.level]
         return sorted(found, key=lambda point: point[0])
 
 

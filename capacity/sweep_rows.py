@@ -15,11 +15,12 @@ from .domain.measurement.words import FLAGS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRow:
-    """A stage as it was found, over all replicas together. `outcome` None: there is no level or no SLO to judge it by.
-
-    `said`: the figures that decided it."""
+    """A stage as it was found, over all replicas together. `level`: what it is judged as, the setting of a closed loop that was
+    kept; `in_flight` the mean that was measured. `outcome` None: there is no level or no SLO to judge it by. `said`: the figures
+    that decided it."""
 
     stage: Stage
+    level: float | None
     in_flight: float | None
     outcome: Outcome | None
     said: str
@@ -59,6 +60,7 @@ def _row(stage: Stage, slo: Slo | None, chosen: object) -> StageRow:
     found = verdict(stage, slo) if judgeable and slo else None
     return StageRow(
         stage=stage,
+        level=level(stage),
         in_flight=shown_level(stage),
         outcome=found.outcome if found else None,
         said=found.said if found else "",

@@ -34,7 +34,7 @@ def test_bounds_are_lines_in_their_own_panel_and_the_chosen_level_goes_through_a
 
 def test_a_level_that_misses_is_crossed_with_its_figures() -> None:
     missed = drawn(sweep_figure([curve()]), "misses the SLO")
-    assert (missed["x"], missed["y"]) == ([3.98], [300.0])
+    assert (missed["x"], missed["y"]) == ([4], [300.0])
     assert "900" in missed["text"][0]
 
 

@@ -6,12 +6,15 @@ import os
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from capacity.models import Sample
+from capacity.models import Measurement, Sample
+from capacity.tests.factories import make_model, make_profile
 from capacity.tests.pages import make_decision, make_fleet, make_person, make_sample
+from capacity.tests.result_files import LEVELS, vllm_lines
 
 CHROMIUM = shutil.which("chromium") or ""
 FLAGS = (
@@ -87,4 +90,34 @@ def test_a_model_page_fits_a_phone(page: Any) -> None:
     page.fill("input[name=password]", "a-long-password")
     page.press("input[name=password]", "Enter")
     page.wait_for_selector(".js-plotly-plot .shapelayer path", state="attached")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_result_files_are_dropped_looked_at_stored_and_drawn(page: Any, tmp_path: Path) -> None:
+    make_profile(make_model("llama-8b"), HOSTILE)
+    make_person("amira", is_operator=True)
+    (tmp_path / "low.json").write_bytes(vllm_lines(*LEVELS[:2]))
+    (tmp_path / "high.json").write_bytes(vllm_lines(LEVELS[2]))
+    page.goto("/measurements/import/")
+    page.fill("input[name=username]", "amira")
+    page.fill("input[name=password]", "a-long-password")
+    page.press("input[name=password]", "Enter")
+    page.set_input_files("input[name=file]", [tmp_path / "low.json", tmp_path / "high.json"])
+    page.select_option("select[name=profile]", label=f"llama-8b · {HOSTILE}")
+    page.fill("input[name=slo]", "ttft p95 500")
+    page.get_by_role("button", name="Look at it").click()
+    page.wait_for_selector("#preview .js-plotly-plot .scatterlayer .trace")
+    assert "2 requests in flight at 190 tokens/s" in page.locator("#preview").inner_text()
+    assert not Measurement.objects.exists()
+    page.fill("input[name=reason]", "measured at night")
+    page.get_by_role("button", name="Store it").click()
+    page.wait_for_selector(".js-plotly-plot .shapelayer path", state="attached")
+    stored = Measurement.objects.get()
+    assert page.url.endswith(f"/measurements/{stored.pk}/")
+    assert (stored.max_concurrency, stored.kind, len(stored.evidence["files"])) == (2, "located", 2)
+    levels = page.locator(".js-plotly-plot").evaluate(
+        "plot => plot._fullLayout.shapes.map(shape => [shape.yref, Math.round(shape.x0), shape.y0])"
+    )
+    assert levels == [["paper", 2, 0], ["y2", 0, 500]]
+    page.set_viewport_size({"width": 360, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
