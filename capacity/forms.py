@@ -15,7 +15,7 @@ from .services.outdating import Outdating, outdating
 class ConfirmedForm(CatalogueForm):
     """Before an edit makes anything outdated it says so with the numbers, and asks. Other numbers by then are asked again."""
 
-    confirmed = forms.CharField(required=False, widget=forms.HiddenInput)
+    confirmed = forms.CharField(label="Save it all the same", required=False, widget=forms.HiddenInput)
 
     def _post_clean(self) -> None:
         super()._post_clean()
@@ -24,7 +24,6 @@ class ConfirmedForm(CatalogueForm):
         found = outdating(self.instance)
         if found.sentence and self.cleaned_data.get("confirmed") != seen(found):
             self.fields["confirmed"].widget = forms.CheckboxInput(attrs={"value": seen(found)}, check_test=lambda value: False)
-            self.fields["confirmed"].label = "Save it all the same"
             self.add_error("confirmed", f"{found.sentence} ({'; '.join(found.changed)})")
 
 

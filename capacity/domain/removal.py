@@ -70,8 +70,12 @@ def _evacuation(found: Victims, settings: Settings) -> Verdict:
     if tally.live <= _stays(tally) and last.outcome == "remove":
         return last
     victim = found.leaving[0]
-    if tally.demand_high is not None and tally.demand_high <= _capacity_without(tally, victim) and tally.live > _stays(tally):
+    # an outdated one can wait: it goes by the highest load of the window, so that a lull takes no capacity away
+    load = tally.peak if victim.outdated else tally.demand_high
+    if load is not None and load <= _capacity_without(tally, victim) and tally.live > _stays(tally):
         return _remove("evacuate", victim)
+    if victim.outdated and load is not None and load > tally.capacity_ready:
+        return _hold("rest_over_threshold", victim)
     return Verdict(outcome="replace", reason="evacuate", replica=victim)
 
 

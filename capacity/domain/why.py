@@ -99,7 +99,8 @@ def _evacuate_add(story: Story) -> str:
 
 
 def _evacuate_remove(story: Story) -> str:
-    return f"{_leaver(story)} and the rest carries the {_high(story)} of now, so it goes."
+    is_outdated = story.victim is not None and story.victim.outdated
+    return f"{_leaver(story)} and the rest carries {_peak(story) if is_outdated else f'the {_high(story)} of now'}, so it goes."
 
 
 def _need_unmet(story: Story) -> str:
@@ -151,6 +152,8 @@ def _rest_under(story: Story) -> str:
 
 
 def _rest_over(story: Story) -> str:
+    if story.victim is not None and story.victim.outdated:
+        return f"{_leaver(story)} and stays for now: {_peak(story)}, more than {served(story.tally)}."
     return f"Without {_who(story)}: {_peak(story)}, not under {_line(story)}."
 
 

@@ -87,12 +87,16 @@ def write_watches(turn: Turn, built: Built, plan: Plan, actions: Iterable[Action
     """The watches that were looked at or begin with an action that is done now. Where there is none nothing is asked."""
     changed = dict(built.watches)
     changed.update(_begun(turn, built, plan, actions))
-    rows = []
+    rows, rested = [], []
     for name, watch in changed.items():
         row = built.rows.models[name]
         until = rests_until(row.removals_rest_until, watch, turn.now)
-        rows.append(LanguageModel(pk=row.id, probation=document(watch), removals_rest_until=until))
-    bulk.update(rows, ["probation", "removals_rest_until"])
+        rows.append(LanguageModel(pk=row.id, probation=document(watch)))
+        # the self-check may have let removals rest meanwhile: what did not change is not written over it
+        if until != row.removals_rest_until:
+            rested.append(LanguageModel(pk=row.id, removals_rest_until=until))
+    bulk.update(rows, ["probation"])
+    bulk.update(rested, ["removals_rest_until"])
 
 
 def _begun(turn: Turn, built: Built, plan: Plan, actions: Iterable[Action]) -> dict[str, Watch]:

@@ -49,7 +49,7 @@ def end_rest(model: LanguageModel, *, actor: User | None, reason: str, now: date
 def kept_while_resting(model: LanguageModel) -> int:
     """The replicas that a rest of removals keeps at least."""
     watch = read(model.probation)
-    floor = max(model.min_replicas, watch.floor if watch else 0)
+    floor = max(model.min_replicas, watch.floor if watch and watch.result == "failed" else 0)
     return floor if model.max_replicas is None else min(floor, model.max_replicas)
 
 

@@ -183,6 +183,8 @@ def evacuation_answers(model: ModelFacts, on_the_way: Sequence[Document]) -> dic
     goes = [r for r in on_the_way if may_leave(model, r)]
     if goes:
         answers["remove", "evacuate"] = goes
+    if any(r.get("outdated") for r in on_the_way) and model.peak is not None and model.peak > model.capacity_ready:
+        answers["hold", "rest_over_threshold"] = []
     if len(goes) < len(on_the_way):
         answers["add", "evacuate"] = []
         answers |= {("hold", reason): [] for reason in NOTHING_STARTED | {"guarantee_reserved", "awaiting_reclaim"}}
@@ -191,7 +193,7 @@ def evacuation_answers(model: ModelFacts, on_the_way: Sequence[Document]) -> dic
 
 def may_leave(model: ModelFacts, replica: Document) -> bool:
     rest = model.capacity_ready - model.capacity_for_adding(replica)
-    demand = model.demand_high
+    demand = model.peak if replica.get("outdated") else model.demand_high
     return demand is not None and demand <= rest and model.live_count - 1 >= max(model.minimum, 1)
 
 

@@ -37,6 +37,18 @@ def test_all_of_a_model_are_replaced_one_a_pass() -> None:
     assert actions(fleet([*ready(9, 9, 9, **OLD), replica("n")])) == [("drain", "r0", "evacuate")]
 
 
+def test_a_lull_takes_no_capacity_away() -> None:
+    """By the load of now two of three would do."""
+    rows = ready(5, 5, 5, **OLD)
+    assert answer(fleet(rows, chat={"demand_peak": 20})) == ("remove", "evacuate", 1)
+    assert answer(fleet(rows, chat={"demand_peak": 21})) == ("add", "evacuate", 1)
+    assert answer(fleet(rows, chat={"demand_peak": 31})) == hold("rest_over_threshold")
+    assert decision_of(fleet(rows, chat={"demand_peak": 31}))["why"] == (
+        "r0 runs what its profile was before and stays for now: at most 31 requests in the last 300 s, more than the 30 that "
+        "3 ready replicas were measured to serve within the SLO."
+    )
+
+
 def test_one_that_is_only_watched_is_left_alone() -> None:
     assert actions(fleet([replica("a", in_flight=6), replica("c", in_flight=5, removable=False, **OLD)])) == []
 
@@ -69,7 +81,7 @@ def test_one_that_drains_is_taken_back_only_where_it_runs_what_its_profile_is() 
         ),
         (
             [*ready(2, **OLD), replica("n", in_flight=1)],
-            "r0 runs what its profile was before and the rest carries the 3 requests of now, so it goes.",
+            "r0 runs what its profile was before and the rest carries at most 3 requests in the last 300 s, so it goes.",
         ),
     ],
 )

@@ -8,6 +8,8 @@ from datetime import datetime
 from ..domain.probation import REST, read, sentence
 from ..models import LanguageModel
 
+CONTRADICTED = "Live latencies contradict a measurement of it."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
@@ -23,6 +25,8 @@ def watched(model: LanguageModel, now: datetime) -> Watched | None:
     watch = read(model.probation)
     until = model.removals_rest_until
     rests_until = until if until is not None and until > now else None
+    if rests_until and (watch is None or watch.result != "failed"):
+        return Watched(level="warn", sentence=CONTRADICTED, rests_until=rests_until)
     if watch is None or (not rests_until and watch.decided_at is not None and now - watch.decided_at > REST):
         return None
     levels = {"": "accent", "held": "good", "failed": "warn", "unknown": "unknown"}
