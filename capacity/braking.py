@@ -87,8 +87,9 @@ def situation(lease: Lease, built: Built, died: Sequence[Event], now: datetime) 
 
 
 def witnesses(built: Built) -> Iterator[Standing]:
+    """What a sweep loads may turn unready by that, and says nothing of a probe."""
     for replica in built.snapshot.replicas or ():
-        if replica.state in LIVED and replica.since is not None:
+        if replica.state in LIVED and replica.since is not None and not replica.under_test:
             row = built.rows.replicas.get(replica.name)
             yield Standing(
                 model=replica.model,
@@ -121,7 +122,8 @@ def replaceable(built: Built, events: Iterable[Event]) -> Mapping[str, int]:
             dead[event.model] += event.count
         elif event.kind == "replacement":
             replaced[event.model] += event.count
-    held = Counter(replica.model for replica in built.snapshot.replicas or () if replica.state != "draining")
+    stays = (replica for replica in built.snapshot.replicas or () if replica.state != "draining" and not replica.under_test)
+    held = Counter(replica.model for replica in stays)
     models = built.rows.models
     return {
         model: exempt(count, replaced[model], models[model].min_replicas, held[model])

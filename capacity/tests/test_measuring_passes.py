@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from capacity.api.endpoints import endpoints_document
+from capacity.braking import witnesses
 from capacity.models import Action, BenchRun, LanguageModel, Replica
+from capacity.snapshot import build
 from capacity.tests.fleet import Fleet
 
 pytestmark = pytest.mark.django_db
@@ -104,3 +106,14 @@ def test_on_a_copy_of_the_database_nothing_is_started_for_a_sweep() -> None:
     fleet.fake.advance(15)
     fleet.a_pass(fleet.make_deps(installation="elsewhere"))
     assert not Replica.objects.exists()
+
+
+def test_one_that_a_sweep_makes_unready_is_no_sign_of_a_broken_probe() -> None:
+    fleet = fleet_of(2)
+    name = fleet.names("ready")[0]
+    run = run_on(fleet, name)
+    built = build(fleet.deps, fleet.lease, fleet.fake.now(), fleet.fake.now())
+    assert len(list(witnesses(built))) == 1
+    BenchRun.objects.filter(pk=run.pk).update(state="done")
+    built = build(fleet.deps, fleet.lease, fleet.fake.now(), fleet.fake.now())
+    assert len(list(witnesses(built))) == 2

@@ -105,7 +105,7 @@ def test_a_site_starts_survives_its_supervisor_and_ends_without_a_trace(tmp_path
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/login/", timeout=30) as page:
             assert page.status == 200
         before = children(tmp_path)
-        assert set(before) == {"redis", "web", "worker", "beat", "node"}
+        assert set(before) == {"redis", "web", "worker", "bench", "beat", "node"}
 
         second = run(port + 1, tmp_path)
         assert second.returncode == 1
