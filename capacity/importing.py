@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
+from django.utils import timezone
 
 from quotas.models import User
 
@@ -122,8 +124,13 @@ def _options(found: Judged) -> dict[str, Any]:
     stated = found.asked.concurrency
     if stated is None and found.chosen.measured is None:
         stated = _whole(told(found.imported, own.CONCURRENCY))
-    origin = Origin(files=files, measured_at=read_time(told(found.imported, own.MEASURED_AT)))
+    origin = Origin(files=files, measured_at=_not_later(read_time(told(found.imported, own.MEASURED_AT)), timezone.now()))
     return {"slo": found.slo, "replicas": found.replicas, "concurrency": stated, "origin": origin}
+
+
+def _not_later(at: datetime | None, now: datetime) -> datetime | None:
+    """The newest measurement is in use: a file that names a day to come would be for ever."""
+    return min(at, now) if at else None
 
 
 def profile_named(profiles: Any, model: str, name: str) -> Profile | None:

@@ -164,6 +164,14 @@ def test_an_export_comes_back_without_change(operator: Any, exported: bytes) -> 
     assert second.measured_at == first.measured_at.replace(microsecond=0)
 
 
+def test_an_export_from_a_day_to_come_is_of_now(operator: Any, exported: bytes) -> None:
+    make_profile(make_model("llama-8b-b"), "other")
+    later = {**json.loads(exported), "measured_at": "9000-01-01T00:00:00Z"}
+    fields = {"slo": "", "model": "llama-8b-b", "profile": "other", "preview": "false", "reason": "moved here"}
+    upload(operator, json.dumps(later).encode(), **fields)
+    assert Measurement.objects.latest("pk").measured_at.year < 9000
+
+
 def test_an_export_of_the_same_profile_is_known(operator: Any, exported: bytes) -> None:
     fields = {"slo": "", "model": "llama-8b", "profile": "h100", "preview": "false", "reason": "again"}
     told = upload(operator, exported, **fields).json()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from capacity.domain.measurement.document import evidence_of
 from capacity.domain.measurement.evidence import slo_of
 from capacity.domain.measurement.judge import judge
 from capacity.sweep_charts import Curve, percentile_of, sweep_figure
-from capacity.sweep_rows import stage_rows
+from capacity.sweep_rows import replicas_of, stage_rows
 from capacity.tests.pages import HOSTILE
 from capacity.tests.sweeps import LEVELS, SLO, judged, make_sweep
+from capacity.views.measurement_page import engine_version, facts, files
 
 
 def curve(name: str = "one", replicas: int = 1, **fields: Any) -> Curve:
@@ -69,3 +74,26 @@ def test_a_row_says_how_it_was_judged_and_which_was_chosen() -> None:
     rows = stage_rows(evidence_of(judged(), slo=SLO))
     assert [row.outcome for row in rows] == ["meets", "meets", "fails"]
     assert [row.is_chosen for row in rows] == [False, True, False]
+
+
+TYPED = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+STAGE = st.dictionaries(
+    st.sampled_from(["asked", "mean_in_flight", "tokens_per_second", "ttft_ms", "flags", "where", "requests", "errors"]), TYPED
+)
+EVIDENCE = st.fixed_dictionaries(
+    {"stages": st.lists(STAGE, max_size=3) | TYPED},
+    optional=dict.fromkeys(("setting", "slo", "max_error_share", "replicas", "chosen_concurrency", "files"), TYPED),
+)
+
+
+@given(EVIDENCE | TYPED)
+@settings(max_examples=30, deadline=None)
+def test_whatever_somebody_typed_as_evidence_is_shown_or_left_out(evidence: Any) -> None:
+    rows = stage_rows(evidence)
+    facts(evidence), files(evidence), engine_version(evidence)
+    figure = sweep_figure([Curve(name="x", rows=rows, slo=slo_of(evidence), replicas=replicas_of(evidence))])
+    json.dumps(figure, allow_nan=False)
