@@ -90,7 +90,9 @@ def test_the_api_previews_an_edit_in_the_words_with_which_it_warns(client: Clien
 def test_replacing_is_paused_and_goes_on_by_page_api_and_command(client: Client, profile: Profile) -> None:
     Profile.objects.update(engine_version="0.11")
     page, act = reverse("model", args=["chat"]), reverse("model_replacing", args=["chat"])
-    assert "2 of 3 replicas are outdated: replaced one at a time" in client.get(page).content.decode()
+    shown = client.get(page).content.decode()
+    assert "2 of 3 replicas are outdated: replaced one at a time" in shown
+    assert shown.count("outdated: runs what its profile was before") == 2
     assert client.post(act, {"act": "pause"}).status_code == 400
     assert client.post(act, {"act": "pause", "reason": "a demo today"}).status_code == 302
     assert "2 of 3 replicas are outdated: replacing is paused" in client.get(page).content.decode()

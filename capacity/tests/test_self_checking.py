@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from capacity.domain.probation import REST
+from capacity.exporter import doubts
 from capacity.last_good_views import load_measurements
 from capacity.models import BenchRun, LanguageModel, Measurement, Replica, Sample, Slo
 from capacity.samples import pack
 from capacity.self_checking import check_pool
+from capacity.services.contradicting import contradicted
 from capacity.simulator.metrics import EngineMetrics
 from capacity.sources.reading import read_engine
 from capacity.sources.store import LoadStore
@@ -73,6 +75,19 @@ def test_an_engine_that_is_slower_than_measured_makes_its_measurement_outdated_a
     live.fleet.passes(1)
     codes = {problem["code"] for problem in live.fleet.pool.passes.latest("at").problems}
     assert {"optimistic", "removals_rest"} <= codes
+
+
+def test_what_somebody_changed_meanwhile_is_not_marked(live: Live) -> None:
+    seen = measurement()
+    Measurement.objects.update(max_concurrency=3)
+    assert not contradicted(seen, "why", live.now)
+    assert (measurement().status, LanguageModel.objects.get().removals_rest_until) == ("current", None)
+
+
+def test_programs_are_told_how_many_are_doubted(live: Live) -> None:
+    Measurement.objects.update(status="stale", stale_cause="self_check", stale_why="too slow")
+    (family,) = doubts([live.fleet.lease])
+    assert {row.labels["kind"]: row.value for row in family.samples} == {"optimistic": 1, "off_shape": 0}
 
 
 def test_one_that_is_as_quick_as_measured_stays_in_force_with_its_figures(live: Live) -> None:
