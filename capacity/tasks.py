@@ -18,6 +18,9 @@ from .sources.store import LoadStore
 from .store import beat_key, redis_client
 from .wiring import deps
 
+WEEK_SECONDS = 7 * 86_400
+"""A sweep ends by itself; the limit of the passes would end it in its middle."""
+
 
 @shared_task
 def reconcile_all() -> None:
@@ -51,7 +54,7 @@ def scrape_registered() -> None:
     endpoint_watch.watch_into_store(redis_client(), datetime.now(UTC))
 
 
-@shared_task(acks_late=False, time_limit=None, soft_time_limit=None)
+@shared_task(acks_late=False, time_limit=WEEK_SECONDS, soft_time_limit=WEEK_SECONDS)
 def run_sweeps() -> None:
     """In the worker for sweeps alone, one after another. Taken off the queue first: a second delivery finds nothing to do."""
     worker.run_queued()

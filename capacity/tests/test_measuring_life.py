@@ -17,6 +17,7 @@ from capacity.measuring import life, worker
 from capacity.measuring.keeper import Means
 from capacity.measuring.wish import Wish
 from capacity.models import BenchRun, Measurement, Replica, Slo
+from capacity.tests.factories import make_profile
 from capacity.tests.fleet import START, Fleet
 
 pytestmark = pytest.mark.django_db
@@ -259,6 +260,7 @@ def test_one_that_waits_for_room_says_so_and_can_be_stopped() -> None:
 
 def test_one_that_never_gets_room_gives_up() -> None:
     fleet, clock = Fleet(mode="advise"), Clock()
+    clock.each = lambda: setattr(clock, "time", clock.time + timedelta(minutes=5))
     run = carried(asked_run(fleet), clock)
     assert run.state == "failed"
     assert "in an hour" in run.message
@@ -296,3 +298,30 @@ def test_one_that_does_not_empty_is_given_back_unmeasured() -> None:
 def test_where_none_is_ready_there_is_none_to_take() -> None:
     run = carried(asked_run(Fleet(), where="take"), Clock())
     assert (run.state, run.message) == ("failed", "No replica of the profile is ready: there is none to take.")
+
+
+def test_the_worker_carries_what_is_queued_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet, clock = Fleet(), Clock()
+    monkeypatch.setattr(worker, "sweep", clock.sweep)
+    first = outside(fleet)
+    other = make_profile(fleet.model, "large")
+    wish = Wish(slo=SLO, endpoint="http://127.0.0.1:9998")
+    services.bench_start(other, wish, actor=None, reason="new engine", now=fleet.fake.now() + timedelta(seconds=1))
+    worker.run_queued()
+    assert [asked.endpoint for asked in clock.asked] == ["http://127.0.0.1:9999", "http://127.0.0.1:9998"]
+    assert set(BenchRun.objects.values_list("state", flat=True)) == {"done"}
+    worker.run_queued()  # a second delivery finds nothing to do
+    assert len(clock.asked) == 2
+    assert first.profile.measurements.count() == 2
+
+
+def test_what_is_queued_is_told_to_the_worker_again_until_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(worker, "wake_worker", told.append)
+    fleet = Fleet()
+    worker.watch(START)
+    run = outside(fleet)
+    worker.watch(START)
+    assert life.claim(run, START)
+    worker.watch(START)
+    assert len(told) == 1 and told[0].startswith("bench.")
