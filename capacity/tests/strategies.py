@@ -24,7 +24,6 @@ def examples(count: int) -> settings:
     """The one place that says how hard a property is tried: `count` examples, more by LLMGW_EXAMPLES."""
     return settings(
         max_examples=max(1, int(count * float(os.environ.get("LLMGW_EXAMPLES", "1")))),
-        deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from django.core.cache import cache
 
 from capacity.models import Brake
 from capacity.tests.api_people import member, person
@@ -16,11 +15,6 @@ pytestmark = pytest.mark.django_db
 URL = "/api/v1/pools/p/brake"
 PULL = {"on": True, "reason": "network work"}
 RELEASE = {"on": False, "reason": "done"}
-
-
-@pytest.fixture(autouse=True)
-def uncounted():
-    cache.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 from urllib.parse import quote
 
 import pytest
-from django.core.cache import cache
 
 from capacity.models import LanguageModel, Measurement, Node, PoolSettings, Profile, Replica
 from capacity.tests.api_people import person
@@ -26,11 +25,6 @@ NAMES = [
     "a?b#c",
     "🐙" * 200,
 ]
-
-
-@pytest.fixture(autouse=True)
-def uncounted():
-    cache.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 import logging
 
 import pytest
-from django.core.cache import cache
 from django.db import OperationalError
 
 from capacity.tests.api_people import person
@@ -15,11 +14,6 @@ from quotas.api.throttles import WriteThrottle
 from quotas.models import User
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def uncounted():
-    cache.clear()
 
 
 @pytest.fixture

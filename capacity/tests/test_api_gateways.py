@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from django.core.cache import cache
 
 from capacity.models import Replica
 from capacity.sources.push_store import PushStore
@@ -13,11 +12,6 @@ from capacity.tests.api_people import member, person
 from capacity.tests.factories import make_measurement, make_model, make_pool, make_profile, make_scope
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def uncounted():
-    cache.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
 from django.utils import timezone
 
 from capacity.exporter import FleetCollector
@@ -22,7 +21,6 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def store(redis_client, redis_server, settings):
-    cache.clear()
     settings.REDIS_URL = redis_server
     return PushStore(redis_client)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
 from django.utils import timezone
 from knox.models import AuthToken
 from rest_framework.test import APIClient
@@ -20,11 +19,6 @@ LISTS = [
     *("scopes", "quotas", "pools", "nodes", "models", "profiles", "measurements", "slos"),
     *("replicas", "decisions", "actions", "passes"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def uncounted():
-    cache.clear()
 
 
 def tenant(word, root):

@@ -113,7 +113,7 @@ BITS = st.sampled_from(
 
 
 @given(st.lists(BITS, max_size=40).map(b"".join) | st.binary(max_size=80))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bytes_are_read_or_refused_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "f"
     path.write_bytes(content)

@@ -107,7 +107,7 @@ def test_opening_a_node_says_what_becomes_free_and_what_would_start_there():
     assert [action.nodes for action in found.starts] == [("n2",)] * 3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(snapshots())
 def test_any_fleet_ends_in_bounded_passes_and_each_replica_of_the_node_has_one_fate(document: Document):
     parsed = parse_snapshot(document)

@@ -90,7 +90,7 @@ def check(each, found):
         assert all(value > 0 for name in ("ttft", "tpot", "e2e") for value in stage.statistics(name).values())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(broken())
 def test_a_broken_file_is_read_or_refused_and_gives_no_number_below_zero(found):
     for each in FORMATS:

@@ -7,7 +7,6 @@ from datetime import timedelta
 from io import StringIO
 
 import pytest
-from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.urls import reverse
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def store(redis_client, redis_server, settings):
-    cache.clear()
     settings.REDIS_URL = redis_server
     return PushStore(redis_client)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,7 +116,6 @@ def test_stored_aliases_that_are_no_names_are_named_and_stop_nothing(stored):
 
 
 def test_an_alias_of_models_of_two_pools_wakes_none_of_them(chat):
-    cache.clear()
     make_model("other", pool=make_pool("q"), served_names=["chat-lora"])
     answer = person("gateway", is_service=True).post("/api/v1/models/chat-lora/wake")
     assert answer.status_code == 400

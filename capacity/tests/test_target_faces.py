@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.core.management import CommandError, call_command
 
 from capacity.briefings import target as briefing
@@ -23,14 +21,6 @@ from quotas.models import CapacityQuota, Pool
 pytestmark = pytest.mark.django_db
 PAGE = "/models/chat/target/"
 API = "/api/v1/models/chat/target"
-
-
-@pytest.fixture(autouse=True)
-def uncounted() -> Iterator[None]:
-    """Writes are counted by user, and each test has a user 1."""
-    cache.clear()
-    yield
-    cache.clear()
 
 
 @pytest.fixture

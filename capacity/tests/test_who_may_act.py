@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -53,7 +52,6 @@ API = (
 
 @pytest.fixture(autouse=True)
 def rows(settings):
-    cache.clear()
     fleet = make_fleet("m", pool=None, scope=make_scope("acme"))
     type(fleet.pool).objects.filter(pk=fleet.pool.pk).update(name="p")
     make_node("n1", pool=fleet.pool, resources={"sim": 4})
