@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 
 
 def look(source: MetricSource, pool: str, rows: Rows, observed: Observed | None, now: datetime) -> dict[str, Watch]:
-    """Model → its watch after another look, for those that are watched now. Redis is asked only where there is one."""
+    """Model → its watch after another look, for those that are watched now. Redis is asked only where there is one.
+
+    What a sweep does to its replica says nothing of a removal: that one is left out."""
     stored = ((row.name, read(row.probation)) for row in rows.models.values() if row.probation)
     found = {name: watch for name, watch in stored if watch is not None and watch.is_open}
     if not found or observed is None:
         return {}
     names = {present.name for present in observed.present if present.model in found}
-    latencies = source.latencies(pool, names.union(*(watch.base for watch in found.values())))
+    tested = {name for name, row in rows.replicas.items() if row.under_test}
+    latencies = source.latencies(pool, names.union(*(watch.base for watch in found.values())) - tested)
     owners = {present.name: present.model for present in observed.present}
     return {
         model: judged(watch, rows.models[model].targets, _of(model, watch, latencies, owners), now)

@@ -12,6 +12,7 @@ from capacity.braking import witnesses
 from capacity.models import Action, BenchRun, LanguageModel, Replica
 from capacity.snapshot import build
 from capacity.tests.fleet import Fleet
+from capacity.tests.test_probation_passes import Watched
 
 pytestmark = pytest.mark.django_db
 
@@ -117,3 +118,14 @@ def test_one_that_a_sweep_makes_unready_is_no_sign_of_a_broken_probe() -> None:
     BenchRun.objects.filter(pk=run.pk).update(state="done")
     built = build(fleet.deps, fleet.lease, fleet.fake.now(), fleet.fake.now())
     assert len(list(witnesses(built))) == 2
+
+
+def test_what_a_sweep_slows_down_says_nothing_of_a_removal() -> None:
+    fleet = Watched()
+    fleet.until_removed()
+    name = fleet.names("ready")[0]
+    run_on(fleet, name, heartbeat_at=fleet.fake.now() + timedelta(seconds=15))
+    asked: list[set[str]] = []
+    fleet.loads.latencies = lambda pool, replicas: asked.append(set(replicas)) or {}  # type: ignore[method-assign,func-returns-value]
+    fleet.passes(1)
+    assert asked and not any(name in names for names in asked)
