@@ -21,6 +21,8 @@ FLOOR_PERCENT = 120.0
 PILL_HEIGHT = 0.955  # of the range: wholly inside, where the pointer is watched
 PLOT_HEIGHT, LEGEND_ROW_HEIGHT, LEGEND_COLUMNS = 340, 19, 4
 
+UNREAD = {"shape": "/", "size": 6, "solidity": 0.25}
+TESTED = {"shape": ".", "size": 6, "solidity": 0.3}
 HOVER = "<b>%{fullData.name}</b>: %{y:.1f} %<br>%{x|%Y-%m-%d %H:%M:%S} UTC<extra></extra>"
 
 
@@ -51,8 +53,9 @@ def load_figure(
     """
     top = _top(loads.percent)
     shown, others = _choose(loads.percent)
-    unread = _unread_spans(loads, end)
-    traces = [_unread(unread, top)] if unread else []
+    unread, tested = _unread_spans(loads, end), _spans(loads, loads.tested.any(axis=0), end)
+    traces = [_hatched("no reading", UNREAD, unread, top)] if unread else []
+    traces += [_hatched("under test", TESTED, tested[-MOST_UNREAD:], top)] if tested else []
     traces += _band(loads, others) if len(others) else []
     traces += [
         _line(loads.at, loads.percent[row], escape(names.get(int(loads.replicas[row]), "removed replica")), position)
@@ -148,15 +151,21 @@ def _unread_spans(loads: Loads, end: int) -> list[tuple[int, int]]:
     """Stretches in which a replica had no reading or no pass came, the one before `end` too; the longest if too many."""
     if loads.is_empty:
         return []
-    last = int(loads.at[-1])
-    until = np.append(loads.at[1:], min(end, last + int(loads.interval_seconds)))
-    spans = [(int(loads.at[first]), int(until[final])) for first, final in stretches(loads.unread)]
+    last, spans = int(loads.at[-1]), _spans(loads, loads.unread, end)
     if end - last > 2 * loads.interval_seconds:
         spans.append((last + int(loads.interval_seconds), end))
     return sorted(sorted(spans, key=lambda span: span[0] - span[1])[:MOST_UNREAD])
 
 
-def _unread(spans: Sequence[tuple[int, int]], top: float) -> dict[str, Any]:
+def _spans(loads: Loads, flags: NDArray[np.bool_], end: int) -> list[tuple[int, int]]:
+    """Begin and end of each unbroken run of true flags [n]."""
+    if loads.is_empty:
+        return []
+    until = np.append(loads.at[1:], min(end, int(loads.at[-1]) + int(loads.interval_seconds)))
+    return [(int(loads.at[first]), int(until[final])) for first, final in stretches(flags)]
+
+
+def _hatched(name: str, pattern: Mapping[str, Any], spans: Sequence[tuple[int, int]], top: float) -> dict[str, Any]:
     xs: list[int | None] = []
     ys: list[float | None] = []
     for first, last in spans:
@@ -165,12 +174,12 @@ def _unread(spans: Sequence[tuple[int, int]], top: float) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "none",
-        "name": "no reading",
+        "name": name,
         "x": xs,
         "y": ys,
         "fill": "toself",
         "fillcolor": "rgba(122,133,145,0.14)",
-        "fillpattern": {"shape": "/", "size": 6, "solidity": 0.25, "fgcolor": COLOURS["unknown"], "fillmode": "overlay"},
+        "fillpattern": {**pattern, "fgcolor": COLOURS["unknown"], "fillmode": "overlay"},
         "hoverinfo": "skip",
     }
 

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNKNOWN = -1
-STATES = ("starting", "ready", "unready", "draining")
+UNDER_TEST = "under_test"
+"""Of a replica that a sweep has to itself: nothing of its load is the model's, and none is written."""
+STATES = ("starting", "ready", "unready", "draining", UNDER_TEST)
 RECORD = np.dtype(
     [
         ("replica", "<i8"),  # primary key of the Replica
@@ -39,6 +41,11 @@ def has_unread(blob: bytes) -> bool:
     """Whether a ready replica had no reading."""
     records = unpack(blob)
     return bool(((records["state"] == STATES.index("ready")) & (records["in_flight"] == UNKNOWN)).any())
+
+
+def count_tested(blob: bytes) -> int:
+    """How many replicas a sweep had to itself."""
+    return int((unpack(blob)["state"] == STATES.index(UNDER_TEST)).sum())
 
 
 def unpack(blob: bytes) -> NDArray[np.void]:

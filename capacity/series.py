@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .samples import STATES, UNKNOWN, unpack
+from .samples import STATES, UNDER_TEST, UNKNOWN, unpack
 
 Floats = NDArray[np.float64]
 Times = NDArray[np.int64]
 READABLE_STATES = (STATES.index("ready"), STATES.index("unready"))
+TESTED = STATES.index(UNDER_TEST)
 
 # One record a replica in `Rollup.replicas`: its requests in flight over the five minutes.
 ROLLED = np.dtype(
@@ -33,8 +34,9 @@ class Loads:
     """A model's loads over time: r replicas, n instants.
 
     at [n]: epoch seconds, ascending · replicas [r]: primary keys · in_flight, capacity, percent [r, n]: NaN where unknown,
-    unmeasured or absent · unread [n]: a ready or unready replica had no reading, or no pass came · rest [n]: % of the capacity
-    that would stay if one were taken back, NaN unknown. `interval_seconds` lies between two rows where none is missing.
+    unmeasured or absent · tested [r, n]: a sweep had it to itself, its load is none of the model's · unread [n]: a ready or
+    unready replica had no reading, or no pass came · rest [n]: % of the capacity that would stay if one were taken back, NaN
+    unknown. `interval_seconds` lies between two rows where none is missing.
     """
 
     at: Times
@@ -42,6 +44,7 @@ class Loads:
     in_flight: Floats
     capacity: Floats
     percent: Floats
+    tested: NDArray[np.bool_]
     unread: NDArray[np.bool_]
     rest: Floats
     interval_seconds: float
@@ -89,11 +92,14 @@ def _loads(
     replicas, row_of = np.unique(records["replica"], return_inverse=True)
     column_of = np.repeat(np.arange(len(rows)), counts)
     shape = (len(replicas), len(rows))
+    tested = records["state"] == TESTED
+    in_flight = np.where(tested, np.nan, in_flight)
     capacity = np.where(records["capacity"] == UNKNOWN, np.nan, records["capacity"].astype(float))
     readable = np.isin(records["state"], READABLE_STATES)
     unread = np.zeros(len(rows), dtype=bool)
     unread[column_of[readable & np.isnan(in_flight)]] = True
-    grids = [_grid(shape, row_of, column_of, values) for values in (in_flight, capacity, share(in_flight, capacity))]
+    columns = (in_flight, capacity, share(in_flight, capacity), np.where(tested, 1.0, np.nan))
+    grids = [_grid(shape, row_of, column_of, values) for values in columns]
     rest = share(_numbers(rows, 1), _numbers(rows, 2))
     return _with_gaps(at, replicas, [*grids, rest[None, :]], unread, interval_seconds)
 
@@ -122,13 +128,14 @@ def _with_gaps(
     """One unknown instant where more than two intervals lie between rows: a line must not bridge what nobody saw."""
     after = np.flatnonzero(np.diff(at) > 2 * interval_seconds)
     where = after + 1
-    in_flight, capacity, percent, rest = (np.insert(grid, where, np.nan, axis=1) for grid in grids)
+    in_flight, capacity, percent, tested, rest = (np.insert(grid, where, np.nan, axis=1) for grid in grids)
     return Loads(
         at=np.insert(at, where, at[after] + int(interval_seconds)),
         replicas=replicas,
         in_flight=in_flight,
         capacity=capacity,
         percent=percent,
+        tested=tested == 1.0,
         unread=np.insert(unread, where, True),
         rest=rest[0],
         interval_seconds=interval_seconds,
@@ -167,10 +174,11 @@ def stretches(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(edges == 1).tolist(), (np.flatnonzero(edges == -1) - 1).tolist(), strict=True))
 
 
-def lines(loads: Loads) -> Iterator[tuple[int, int, float | None, float | None, float | None]]:
-    """(epoch seconds, replica key, in flight, measured concurrency, %) for each reading: the rows of a CSV."""
+def lines(loads: Loads) -> Iterator[tuple[int, int, float | None, float | None, float | None, bool]]:
+    """(epoch seconds, replica key, in flight, measured concurrency, %, under test) for each reading: the rows of a CSV."""
     for column, at in enumerate(loads.at.tolist()):
         for row, replica in enumerate(loads.replicas.tolist()):
             numbers = [grid[row, column] for grid in (loads.in_flight, loads.capacity, loads.percent)]
-            if not np.isnan(numbers).all():
-                yield at, replica, *(None if np.isnan(number) else float(number) for number in numbers)
+            tested = bool(loads.tested[row, column])
+            if tested or not np.isnan(numbers).all():
+                yield at, replica, *(None if np.isnan(number) else float(number) for number in numbers), tested

@@ -19,7 +19,7 @@ from .fingerprints import Prints
 from .last_good_views import Measurements, Policies
 from .models import Lease
 from .observation.claims import Waits, only_advised, waits_of
-from .observation.model_loads import disagreements, held_requests, last_arrival, peak, unknown_pushes, without_peaks
+from .observation.model_loads import disagreements, held_requests, in_service, last_arrival, peak, unknown_pushes, without_peaks
 from .observation.observe import Known, Observed, Present, observe
 from .observation.report_sanity import unread
 from .observation.sights import KnownNode
@@ -103,7 +103,7 @@ def build(deps: Deps, lease: Lease, now: datetime, unbroken_since: datetime) -> 
         rows=rows,
         observed=observed,
         loads=samples,
-        rates=deps.rates.rates(pool.name, sampled or {}),
+        rates=deps.rates.rates(pool.name, in_service(sampled or {}, rows)),
         problems=tuple(problems) + skipped(measurements.value) + doubted(measurements.value, pool.name),
         views={"quotas": view_state(policies), "measurements": view_state(measurements)},
         rested=rested,

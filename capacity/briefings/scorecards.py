@@ -17,12 +17,13 @@ from ..domain.scorecard import ASSUMED_START_SECONDS, WINDOW, Scorecard, Setup, 
 from ..domain.types import Node, Snapshot
 from ..models import LanguageModel, Replica, Rollup
 from ..rollup import BUCKET, BUCKET_SECONDS
-from ..samples import STATES
+from ..samples import STATES, UNDER_TEST
 from ..series import ROLLED
 from ..snapshot import Built
 
 HELD = ("ready", "unready", "starting", "draining")
 RUNNING = {STATES.index(state) for state in ("starting", "ready", "unready")}
+TESTED = STATES.index(UNDER_TEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,32 +130,36 @@ def _steps(rows: Iterable[Row], replicas: Mapping[int, _ReplicaRow]) -> list[Ste
     """Stretches whose load was never known are left out."""
     steps: list[Step] = []
     before: tuple[datetime, int] | None = None
+    serving: set[int] = set()
     for at, samples, totals, seen in rows:
+        # a sweep's own replica is none of the model's; one that it took from service is held as before, and comes back
+        taken = {key for key, state in seen if state == TESTED and key in serving}
+        serving = {key for key, state in seen if state != TESTED} | taken
         last = int(totals["capacity_ready"][2])
         contiguous = before is not None and at - before[0] == BUCKET
         # as a step of the card has the capacity that it begins with
         capacity = min(last, int(totals["capacity_ready"][0]), before[1] if before and contiguous else last)
         before = (at, last)
         if totals["demand_high"] is not None:
-            steps.append(_step(at, samples, totals, capacity, _units(seen, replicas)))
+            steps.append(_step(at, samples, totals, capacity, len(taken), _units(serving, replicas)))
     return steps
 
 
-def _step(at: datetime, samples: int, totals: Mapping[str, Any], capacity: int, units: Mapping[str, int]) -> Step:
+def _step(at: datetime, samples: int, totals: Mapping[str, Any], capacity: int, taken: int, units: Mapping[str, int]) -> Step:
     return Step(
         at=at,
         seconds=min(BUCKET_SECONDS, samples * settings.PASS_SECONDS),
         demand=int(totals["demand_low"][1]),
         demand_high=int(totals["demand_high"][1]),
         capacity=capacity,
-        held=sum(int(totals[name][2]) for name in HELD),
+        held=taken + sum(int(totals[name][2]) for name in HELD),
         units=units,
     )
 
 
-def _units(seen: Iterable[tuple[int, int]], replicas: Mapping[int, _ReplicaRow]) -> Mapping[str, int]:
+def _units(serving: Iterable[int], replicas: Mapping[int, _ReplicaRow]) -> Mapping[str, int]:
     found: Counter[str] = Counter()
-    for key, _ in seen:
+    for key in serving:
         if key in replicas:
             found[replicas[key].resource] += replicas[key].units
     return found

@@ -2,12 +2,13 @@
 
 Watched are drains of ready replicas that leave others to carry their load by choice: `rest_under_threshold` and `evacuate`.
 What a maximum, a limit, an owner or a failed start takes away is no choice, and after `idle` nobody is left to be watched.
+A sweep's own requests on a replica under test are nobody's: what such a one has counted up to its sweep's end says nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -58,14 +59,16 @@ class Attained:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
     """A removal of `replica` at `since`, watched until `until`. `floor`: how many lived before it. `base`: the latencies then of
-    each replica that was there, empty where they were not known. `result` is empty while it is watched: then `held`, `failed`,
-    or `unknown` where nobody can say, at `decided_at`."""
+    each replica that was there, empty where they were not known. `based`: when a base was taken anew, for those that a sweep has
+    loaded since. `result` is empty while it is watched: then `held`, `failed`, or `unknown` where nobody can say, at
+    `decided_at`."""
 
     replica: str
     since: datetime
     until: datetime
     floor: int
     base: Mapping[str, Histograms]
+    based: Mapping[str, datetime] = field(default_factory=dict)
     attained: tuple[Attained, ...] = ()
     result: Result = ""
     decided_at: datetime | None = None
@@ -79,7 +82,35 @@ def renewed(new: Watch, old: Watch | None) -> Watch:
     """A removal during the watch of another: both are watched as one, from the first on."""
     if old is None or not old.is_open:
         return new
-    return replace(new, since=old.since, floor=max(new.floor, old.floor), base={**new.base, **old.base})
+    return replace(new, since=old.since, floor=max(new.floor, old.floor), base={**new.base, **old.base}, based=old.based)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a replica has counted since its start, read `at`."""
+
+    at: datetime
+    histograms: Histograms
+
+
+def served(
+    watch: Watch, readings: Mapping[str, Reading], swept: Mapping[str, datetime | None]
+) -> tuple[Watch, dict[str, Histograms]]:
+    """The watch with new bases where sweeps are over, and of what was read that which users' requests alone have made.
+
+    `swept`: replica → when its last sweep since the removal ended, None while it lasts. Such a one counts nothing until it is
+    read after that end, and then from that reading on."""
+    base, based, found = dict(watch.base), dict(watch.based), {}
+    for name, reading in readings.items():
+        ended = swept.get(name, watch.since)
+        if ended is None:
+            continue
+        if based.get(name, watch.since) < ended:
+            if reading.at <= ended:
+                continue
+            base[name], based[name] = reading.histograms, reading.at
+        found[name] = reading.histograms
+    return replace(watch, base=base, based=based), found
 
 
 def judged(watch: Watch, targets: Sequence[Target], latencies: Mapping[str, Histograms] | None, now: datetime) -> Watch:
@@ -180,6 +211,7 @@ def document(watch: Watch) -> dict[str, Any]:
         }
         if watch.is_open
         else {},
+        "based": {name: at.isoformat() for name, at in watch.based.items()} if watch.is_open else {},
         "attained": [
             [found.target.latency, found.target.percentile, found.target.bound_ms, found.within, found.count]
             for found in watch.attained
@@ -211,6 +243,7 @@ def _read(stored: Any) -> Watch:
             }
             for name, rows in stored["base"].items()
         },
+        based={name: datetime.fromisoformat(at) for name, at in stored.get("based", {}).items()},
         attained=tuple(
             Attained(target=Target(latency=latency, percentile=percentile, bound_ms=bound), within=quick, count=count)
             for latency, percentile, bound, quick, count in stored["attained"]

@@ -20,6 +20,7 @@ from .wish import slo_of
 log = structlog.get_logger(__name__)
 
 State = BenchRun.State
+MOST_READING: Final = timedelta(seconds=15)
 MOST_WAIT: Final = timedelta(hours=1)
 """So long a run waits for room; the sweeps behind it wait with it."""
 SETTLE: Final = timedelta(seconds=2)
@@ -68,6 +69,7 @@ def _carry(keeper: Keeper) -> None:
     swept = keeper.means.sweep(asked, progress=keeper.progress, should_stop=keeper.should_stop)
     if keeper.is_lost:
         raise Lost
+    _read_anew(keeper)
     if swept.ended != "complete":
         why = "Its worker was ended." if swept.ended == "stopped" and keeper.means.ends() else swept.why
         raise Over(State.STOPPED if swept.ended == "stopped" else State.FAILED, why)
@@ -75,6 +77,17 @@ def _carry(keeper: Keeper) -> None:
     measurement, why = store(keeper.run, asked.slo, swept, keeper.means.now())
     fields: dict[str, Any] = {"measurement": measurement} if measurement else {}
     end(keeper.run, State.DONE, why, keeper.means.now(), **fields)
+
+
+def _read_anew(keeper: Keeper) -> None:
+    """Waits until the replica was read idle after the sweep: what the next pass knows of it must not be the sweep's load."""
+    begun = keeper.means.now()
+    while keeper.run.replica and not keeper.means.ends() and keeper.means.now() - begun <= MOST_READING:
+        load = keeper.means.load(keeper.run)
+        if load is not None and load[0] == 0 and load[1] > begun:
+            return
+        keeper.means.pause(1.0)
+        keeper.beat()
 
 
 def asked_of(run: BenchRun, endpoint: str) -> Asked:

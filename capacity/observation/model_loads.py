@@ -10,6 +10,7 @@ from datetime import datetime
 from ..domain.disagree import Disagreement, blocks, sentence
 from ..domain.phrases import names
 from ..domain.types import UNKNOWN, Unknown
+from ..ports import Sample
 from ..rows import ModelRow, Problem, Rows
 from ..sources.gateway import Combined, Push, is_live
 from .observe import Observed
@@ -27,6 +28,12 @@ def last_arrival(row: ModelRow, loads: Combined | None) -> datetime | None:
     if loads is None:
         return None
     return max((loads.arrivals[name] for name in (row.name, *row.served_names) if name in loads.arrivals), default=None)
+
+
+def in_service(samples: Mapping[str, Sample], rows: Rows) -> dict[str, Sample]:
+    """Without those under test: their tokens are a sweep's, and what they count goes on from there."""
+    tested = {name for name, row in rows.replicas.items() if row.under_test}
+    return {name: sample for name, sample in samples.items() if name not in tested}
 
 
 def peak(row: ModelRow) -> int | Unknown | None:

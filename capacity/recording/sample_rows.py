@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..domain.types import Decision as PlannedDecision
-from ..domain.types import Plan
+from ..domain.types import Plan, Replica
 from ..models import Sample
-from ..samples import pack
+from ..samples import UNDER_TEST, pack
 from ..snapshot import Built
 from . import bulk
 
@@ -26,7 +26,7 @@ def write_samples(turn: Turn, built: Built, plan: Plan) -> None:
     by_model: dict[str, list[Any]] = {name: [] for name in built.rows.models}
     for replica in built.snapshot.replicas or ():
         by_model[replica.model].append(replica)
-    states = {name: Counter(replica.state for replica in replicas) for name, replicas in by_model.items()}
+    states = {name: Counter(_state(replica) for replica in replicas) for name, replicas in by_model.items()}
     held = {model.name: model.held_requests for model in built.snapshot.models}
     samples = [
         sample(turn, built, planned, by_model[planned.model], states[planned.model], measured, held[planned.model])
@@ -50,10 +50,10 @@ def sample(
     packed = pack(
         (
             ids[r.name].id,
-            r.in_flight if r.sampled_at is None or turn.now - r.sampled_at <= good else None,
+            None if r.under_test or (r.sampled_at is not None and turn.now - r.sampled_at > good) else r.in_flight,
             measured.get((r.model, r.profile)),
             built.rates.get(r.name),
-            r.state,
+            _state(r),
         )
         for r in replicas
         if r.name in ids
@@ -76,3 +76,7 @@ def sample(
         tokens_per_second=sum(rates) if rates else None,
         replicas=packed,
     )
+
+
+def _state(replica: Replica) -> str:
+    return UNDER_TEST if replica.under_test else replica.state

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ..domain.clock import earlier
-from ..domain.probation import REST, WATCHED, Histograms, Watch, document, judged, read, renewed, sentence
+from ..domain.probation import (
+    REST,
+    WATCHED,
+    Histograms,
+    Reading,
+    Target,
+    Watch,
+    document,
+    judged,
+    read,
+    renewed,
+    sentence,
+    served,
+)
 from ..domain.types import Model, Plan
-from ..models import Action, LanguageModel
+from ..models import Action, BenchRun, LanguageModel
 from ..observation.observe import Observed
 from ..ports import Latencies, MetricSource
 from ..rows import ModelRow, Problem, Rows
@@ -33,21 +46,39 @@ def look(source: MetricSource, pool: str, rows: Rows, observed: Observed | None,
     names = {present.name for present in observed.present if present.model in found}
     tested = {name for name, row in rows.replicas.items() if row.under_test}
     latencies = source.latencies(pool, names.union(*(watch.base for watch in found.values())) - tested)
+    if latencies is None:
+        return {model: judged(watch, rows.models[model].targets, None, now) for model, watch in found.items()}
     owners = {present.name: present.model for present in observed.present}
-    return {
-        model: judged(watch, rows.models[model].targets, _of(model, watch, latencies, owners), now)
-        for model, watch in found.items()
-    }
+    swept = _swept(latencies, min(watch.since for watch in found.values()))
+    return {model: judged(*_of(model, watch, rows, latencies, owners, swept), now) for model, watch in found.items()}
+
+
+def _swept(names: Iterable[str], since: datetime) -> dict[str, datetime | None]:
+    """Those that a sweep has loaded since: when the last one ended, None while one lasts. Asked only while a watch is open."""
+    runs = BenchRun.objects.filter(replica__name__in=list(names), started_at__isnull=False).exclude(ended_at__lt=since)
+    found: dict[str, datetime | None] = {}
+    for name, ended in runs.order_by().values_list("replica__name", "ended_at"):
+        before = found.get(name, ended)
+        found[name] = None if before is None or ended is None else max(before, ended)
+    return found
 
 
 def _of(
-    model: str, watch: Watch, latencies: Mapping[str, Latencies] | None, owners: Mapping[str, str]
-) -> dict[str, Histograms] | None:
-    """Those of the model's replicas, the ones that went since among them."""
-    if latencies is None:
-        return None
-    mine = {name: found.histograms for name, found in latencies.items()}
-    return {name: found for name, found in mine.items() if name in watch.base or owners.get(name) == model}
+    model: str,
+    watch: Watch,
+    rows: Rows,
+    latencies: Mapping[str, Latencies],
+    owners: Mapping[str, str],
+    swept: Mapping[str, datetime | None],
+) -> tuple[Watch, Sequence[Target], dict[str, Histograms]]:
+    """What the watch is judged by: the model's replicas, the ones that went since among them."""
+    mine = {
+        name: Reading(at=found.at, histograms=found.histograms)
+        for name, found in latencies.items()
+        if name in watch.base or owners.get(name) == model
+    }
+    based, found = served(watch, mine, swept)
+    return based, rows.models[model].targets, found
 
 
 def resting(model: Model, row: ModelRow, watch: Watch | None, now: datetime, problems: list[Problem]) -> Model:

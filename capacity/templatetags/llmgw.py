@@ -137,8 +137,12 @@ def explain(code: str) -> SafeString:
 
 
 @register.simple_tag
-def state_mark(state: str, unheard: str = "") -> SafeString:
-    """Icon and word: never colour alone. `unheard`: what its host is, `silent` or `lost`, where it is not heard."""
+def state_mark(state: str, unheard: str = "", sweep: int | None = None) -> SafeString:
+    """Icon and word: never colour alone. `unheard`: what its host is, `silent` or `lost`, where it is not heard. `sweep`: the
+    one that has it to itself, with a link there."""
+    if sweep is not None and state != "gone":
+        word = "under test" if state == "ready" and not unheard else f"{unheard or state}, under test"
+        return format_html('{} · <a href="{}">sweep →</a>', _mark("◎", "accent", word), reverse("sweep", args=[sweep]))
     if unheard and state != "gone":
         return _mark("○", "unknown", f"{unheard}, was {state}")
     return _mark(STATE_ICONS.get(state, "?"), STATE_LEVELS.get(state, "unknown"), state)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.domain.latency import Histogram
-from capacity.domain.probation import Attained, Target, Watch, document, judged, read, renewed, sentence
+from capacity.domain.probation import Attained, Reading, Target, Watch, document, judged, read, renewed, sentence, served
 
 THEN = datetime(2026, 11, 30, 14, 3, tzinfo=UTC)
 LATER = THEN + timedelta(minutes=1)
@@ -50,6 +50,35 @@ def test_only_what_came_after_the_removal_counts():
 )
 def test_a_share_below_the_target_fails_at_once_where_enough_was_observed(quick, slow, result):
     assert look(a=counted(100 + quick, slow), b=counted(50, 50)).result == result
+
+
+def test_what_a_sweep_made_counts_nothing_and_its_replica_counts_again_from_a_reading_after_its_end():
+    ended = THEN + timedelta(seconds=40)
+
+    def at(seconds, slow, swept, old):
+        readings = {
+            "a": Reading(at=THEN + timedelta(seconds=seconds), histograms=counted(100, slow)),
+            "b": Reading(at=THEN + timedelta(seconds=seconds), histograms=counted(50 + seconds, 50)),
+        }
+        return served(old, readings, swept)
+
+    during, found = at(20, 300, {"a": None}, watch())
+    assert list(found) == ["b"] and judged(during, (P95,), found, LATER).is_open
+    stale, found = at(39, 500, {"a": ended}, during)
+    assert list(found) == ["b"] and stale.base["a"] == counted(100)
+    after, found = at(45, 600, {"a": ended}, stale)
+    assert after.based == {"a": THEN + timedelta(seconds=45)}
+    assert judged(after, (P95,), found, LATER).attained[0].count == 45
+    assert read(json.loads(json.dumps(document(after)))) == after
+    later, found = at(50, 630, {"a": ended}, after)
+    assert judged(later, (P95,), found, LATER).attained[0].count == 50 + 30
+
+
+def test_one_that_was_started_for_a_sweep_counts_from_its_end_on():
+    ended = THEN + timedelta(seconds=10)
+    first, _ = served(watch(), {"n": Reading(at=LATER, histograms=counted(0, 900))}, {"n": ended})
+    _, found = served(first, {"n": Reading(at=LATER, histograms=counted(7, 900))}, {"n": ended})
+    assert judged(first, (P95,), found, LATER).attained[0].count == 7
 
 
 @pytest.mark.parametrize(("percentile", "least"), [(50, 20), (95, 20), (96, 25), (99, 100)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
@@ -105,6 +106,22 @@ def test_a_run_under_way_shows_its_levels_and_no_markup_of_others(live: Fleet, o
     assert reverse("sweep", args=[run.pk]) in operator.get("/measurements/").content.decode()
 
 
+def test_levels_stand_as_they_come_and_rise_when_it_is_over(live: Fleet, operator: Any) -> None:
+    from capacity.measuring.document import stage_rows
+
+    came = [STAGES[2], STAGES[0], STAGES[1]]
+    run = BenchRun.objects.create(
+        profile=live.profile, state="testing", heartbeat_at=datetime.now(UTC), slo_text=SLO, stages=stage_rows(came)
+    )
+
+    def levels() -> list[Any]:
+        return [row["level"] for row in operator.get(reverse("sweep", args=[run.pk])).context["stages"]]
+
+    assert levels() == [4, 1, 2]
+    BenchRun.objects.update(state="done")
+    assert levels() == [1, 2, 4]
+
+
 def test_viewers_see_runs_of_theirs_and_start_and_stop_none(live: Fleet, client: Any) -> None:
     scope = make_scope("acme")
     LanguageModel.objects.update(scope=scope)
@@ -170,6 +187,14 @@ def test_the_command_measures_here_with_a_line_for_each_level(live: Fleet, here:
     assert BenchRun.objects.get().state == "done"
 
 
+def test_the_command_writes_no_line_for_collectors_of_logs(live: Fleet, here: Clock, caplog: Any) -> None:
+    with caplog.at_level(logging.INFO):
+        bench(*OUTSIDE, "--levels", "1,2,4")
+        assert not caplog.records
+        logging.getLogger("capacity").info("others may again")
+        assert caplog.records
+
+
 def test_the_command_gives_one_document(live: Fleet, here: Clock) -> None:
     found = json.loads(bench(*OUTSIDE, "--json"))
     assert found["state"] == "done"
@@ -215,7 +240,7 @@ def test_a_replica_under_test_is_marked_on_its_page(live: Fleet, operator: Any) 
         profile=live.profile, replica=replica, state="testing", heartbeat_at=datetime.now(UTC), slo_text=SLO
     )
     link = reverse("sweep", args=[run.pk])
-    assert f'<b>Under test</b>: <a href="{link}">' in operator.get(reverse("replica", args=[replica.name])).content.decode()
+    assert f'under test</span> · <a href="{link}">sweep →</a>' in operator.get(reverse("replica", args=[replica.name])).content.decode()
     assert link in operator.get(reverse("model", args=["chat"])).content.decode()
 
 

@@ -285,6 +285,23 @@ def test_one_that_runs_is_taken_emptied_and_swept() -> None:
     assert not run.give_back
 
 
+def test_one_is_given_back_only_when_it_was_read_idle_after_its_sweep_but_soon_in_any_case() -> None:
+    fleet = Fleet(min_replicas=1)
+    fleet.passes(2)
+    clock, waited = Clock(fleet), []
+    swept = clock.sweep
+
+    def busy(*args: Any, **more: Any) -> Swept:
+        found = swept(*args, **more)
+        clock.load, clock.each = 7, lambda: waited.append(BenchRun.objects.get().state)
+        return found
+
+    clock.sweep = busy  # type: ignore[method-assign]
+    run = carried(asked_run(fleet, where="take"), clock)
+    assert run.state == "done"
+    assert 3 <= len(waited) <= 5 and set(waited) == {"testing"}
+
+
 def test_one_that_does_not_empty_is_given_back_unmeasured() -> None:
     fleet = Fleet(min_replicas=1, drain_timeout_seconds=20)
     fleet.passes(2)

@@ -9,7 +9,11 @@ import pytest
 
 from capacity.api.endpoints import endpoints_document
 from capacity.braking import witnesses
-from capacity.models import Action, BenchRun, LanguageModel, Replica
+from capacity.models import Action, BenchRun, LanguageModel, Replica, Sample
+from capacity.observation.model_loads import in_service
+from capacity.ports import Sample as Reading
+from capacity.rows import load
+from capacity.samples import STATES, count_tested, unpack
 from capacity.snapshot import build
 from capacity.tests.fleet import Fleet
 from capacity.tests.test_probation_passes import Watched
@@ -57,6 +61,33 @@ def test_one_under_test_is_replaced_in_service_and_never_taken_back_until_its_wo
     fleet.passes(5)  # nobody is heard: the run holds nothing any more
     assert len(offered(fleet)) == 1
     assert Action.objects.filter(op="drain").exists()
+
+
+def test_what_a_sweep_makes_is_in_no_figure_of_the_model() -> None:
+    fleet = fleet_of(2)
+    tested, served = fleet.names("ready")
+    run = run_on(fleet, tested)
+    fleet.fake.in_flight |= {tested: 400, served: 3}
+    for _ in range(2):
+        heard(fleet, run)
+        fleet.passes(1)
+    found = Sample.objects.latest("at")
+    records = {row["replica"]: row for row in unpack(bytes(found.replicas))}
+    record = records[Replica.objects.get(name=tested).pk]
+    assert (STATES[record["state"]], record["in_flight"]) == ("under_test", -1)
+    assert (found.demand_low, found.demand_high) == (3, 3)
+    assert count_tested(bytes(found.replicas)) == 1
+    assert found.ready + found.starting == 2
+
+
+def test_tokens_of_a_replica_under_test_are_no_rate_of_its_model() -> None:
+    fleet = fleet_of(1)
+    (name,) = fleet.names("ready")
+    rows = load(fleet.pool.pk, fleet.pool.settings, fleet.fake.now())
+    counted = {name: Reading(in_flight=1, sampled_at=fleet.fake.now(), output_tokens_total=5)}
+    assert in_service(counted, rows) == counted
+    run_on(fleet, name)
+    assert in_service(counted, load(fleet.pool.pk, fleet.pool.settings, fleet.fake.now())) == {}
 
 
 @pytest.mark.parametrize("mode", ["auto", "advise", "paused"])

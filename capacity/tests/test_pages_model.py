@@ -8,8 +8,9 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from capacity.models import LanguageModel, Rollup
+from capacity.models import BenchRun, LanguageModel, Rollup, Sample
 from capacity.rollup import bucket_of, roll
+from capacity.samples import pack
 from capacity.tests.factories import make_measurement, make_model, make_profile
 from capacity.tests.pages import make_decision, make_fleet, make_person, make_sample
 
@@ -166,3 +167,25 @@ def test_a_replica_tells_its_state_and_that_no_log_is_at_hand(client, page_of):
     html = client.get(reverse("replica", args=[fleet.replicas[0].name])).content.decode() if page_of(fleet.model) else ""
     assert "No log is at hand" in html
     assert "ready</span>" in html
+
+
+def test_a_replica_under_test_is_said_so_beside_the_five_numbers_with_a_way_to_its_sweep(client, page_of):
+    fleet = make_fleet()
+    tested, served = fleet.replicas
+    Sample.objects.filter(model=fleet.model).update(
+        ready=1, replicas=pack([(tested.pk, None, 10, None, "under_test"), (served.pk, 4, 10, None, "ready")])
+    )
+    run = BenchRun.objects.create(profile=fleet.profile, replica=tested, state="testing", heartbeat_at=timezone.now())
+    page = page_of(fleet.model)
+    text = page.content.decode()
+    assert "1 ready · 0 unready · 0 starting · 0 draining · 2 wanted · 1 under test" in text
+    assert f'under test</span> · <a href="{reverse("sweep", args=[run.pk])}">sweep →</a>' in text
+    assert "under test" in [trace["name"] for trace in page.context["figure"]["data"]]
+    assert "under test for" in page.context["chart_sentence"]
+    assert page.context["chart_table"][0].tested
+    rows = b"".join(page_of(fleet.model, format="csv").streaming_content).decode().splitlines()
+    assert rows[0].endswith(",load_percent,note") and rows[1].endswith(f"{tested.name},,10.0,,under test")
+    for name in ("now", "models"):
+        assert "1 under test" in client.get(reverse(name)).content.decode()
+    alone = client.get(reverse("replica", args=[tested.name])).content.decode()
+    assert "under test</span>" in alone and "Its load is not known (under test)" in alone

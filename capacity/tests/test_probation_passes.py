@@ -8,7 +8,7 @@ import pytest
 
 from capacity.domain.latency import Histogram
 from capacity.domain.probation import read
-from capacity.models import Action, Brake, Decision, LanguageModel, Pass, Slo
+from capacity.models import Action, BenchRun, Brake, Decision, LanguageModel, Pass, Replica, Slo
 from capacity.ports import Latencies
 from capacity.tests.fleet import Fleet
 
@@ -231,3 +231,20 @@ def test_a_removal_that_the_brake_withholds_is_watched_only_once_it_is_done():
     for _ in range(2):
         fleet.serve(9, quick=5)
     assert fleet.watch.is_open
+
+
+def test_a_sweep_on_another_replica_takes_no_removal_back():
+    fleet = Watched()
+    fleet.until_removed()
+    tested = Replica.objects.get(name=fleet.names("ready")[0])
+    run = BenchRun.objects.create(profile=fleet.profile, replica=tested, state="testing", started_at=fleet.fake.now())
+
+    for _ in range(2):
+        BenchRun.objects.filter(pk=run.pk).update(heartbeat_at=fleet.fake.now() + timedelta(seconds=15))
+        fleet.slow[tested.name] = fleet.slow.get(tested.name, 0) + 3000
+        fleet.serve(9, quick=5)
+    BenchRun.objects.filter(pk=run.pk).update(state="done", ended_at=fleet.fake.now())
+    for _ in range(6):
+        fleet.serve(9, quick=5)
+    assert fleet.watch.result == "held"
+    assert fleet.stored.removals_rest_until is None

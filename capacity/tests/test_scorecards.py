@@ -8,8 +8,9 @@ import pytest
 
 from capacity.briefings import mode_facts
 from capacity.briefings.scorecards import card_of
-from capacity.models import LanguageModel, Measurement, Replica, Rollup
-from capacity.rollup import make_rollups
+from capacity.models import LanguageModel, Measurement, Replica, Rollup, Sample
+from capacity.rollup import bucket_of, make_rollups, roll
+from capacity.samples import pack
 from capacity.tests.fleet import Fleet
 from capacity.tests.rollups import remember
 
@@ -97,3 +98,21 @@ def test_a_model_in_auto_did_what_its_card_says_it_would_have_done(demands):
     assert (found.kept.adds, found.kept.removals) == (found.ran.adds, found.ran.removals)
     assert found.kept.adds + found.kept.removals > 0 or set(demands) == {4}
     assert found.covered_seconds >= 300 * len(demands)
+
+
+def test_a_sweep_is_no_change_of_what_ran_whether_it_took_a_replica_or_had_one_of_its_own():
+    fleet = Fleet(min_replicas=1, mode="advise")
+    now = fleet.fake.now()
+    start = bucket_of(now) - timedelta(hours=1)
+    served, own = (
+        Replica.objects.create(name=name, pool=fleet.pool, model=fleet.model, profile=fleet.profile, state="ready", nodes=["n1"])
+        for name in ("served", "own")
+    )
+    for number, states in enumerate((("ready", ""), ("under_test", ""), ("ready", "under_test"), ("ready", ""))):
+        there = [(row.pk, None, 10, None, state) for row, state in zip((served, own), states, strict=True) if state]
+        ready = states[0] == "ready"
+        sample = Sample(model=fleet.model, demand_high=0, ready=int(ready), capacity_ready=10 * ready, replicas=pack(there))
+        Rollup.objects.create(model=fleet.model, at=start + number * timedelta(minutes=5), **roll([sample] * 20))
+    ran = card(fleet).ran
+    assert (ran.adds, ran.removals) == (0, 0)
+    assert ran.unit_hours == {"sim": pytest.approx(4 * 5 / 60)}

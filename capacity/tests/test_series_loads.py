@@ -74,10 +74,18 @@ def test_instants_are_read_from_the_text_of_either_database():
 def test_csv_lines_name_every_reading_and_no_absence():
     loads = from_samples([row(0, (1, 5, 10)), row(15, (1, None, 10), (2, 1, None))], 15)
     assert list(lines(loads)) == [
-        (T0, 1, 5.0, 10.0, 50.0),
-        (T0 + 15, 1, None, 10.0, None),
-        (T0 + 15, 2, 1.0, None, None),
+        (T0, 1, 5.0, 10.0, 50.0, False),
+        (T0 + 15, 1, None, 10.0, None, False),
+        (T0 + 15, 2, 1.0, None, None, False),
     ]
+
+
+def test_under_test_a_load_is_a_gap_that_is_marked_and_no_missing_reading():
+    loads = from_samples([row(0, (1, 5, 10), (2, 1, 10)), row(15, (1, 40, 10, "under_test"), (2, 1, 10))], 15)
+    assert np.isnan(loads.percent).tolist() == [[False, True], [False, False]]
+    assert loads.tested.tolist() == [[False, True], [False, False]]
+    assert not loads.unread.any()
+    assert list(lines(loads))[2] == (T0 + 15, 1, None, 10.0, None, True)
 
 
 def test_stretches_are_unbroken_runs():

@@ -50,6 +50,14 @@ def test_rollups_are_drawn_as_their_means():
     assert np.isnan(loads.rest[1])
 
 
+def test_five_minutes_that_end_under_test_are_a_gap_marked_so():
+    tested = Sample(at=NOW, replicas=pack([(1, None, 10, None, "under_test"), (2, 3, 10, None, "ready")]))
+    rolled = roll([sample_of(loads=((1, 4), (2, 3))), tested])
+    loads = from_rollups([(0, 7.0, 10.0, rolled["replicas"])])
+    assert loads.tested.tolist() == [[True], [False]]
+    assert np.isnan(loads.percent[0, 0]) and loads.percent[1, 0] == 30.0
+
+
 def store(model, minutes):
     for at in minutes:
         sample = sample_of(NOW - timedelta(minutes=at), demand_low=int(at))

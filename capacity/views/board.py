@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Case, F, FloatField, OuterRef, Subquery, Value, When
 
 from ..models import Decision, LanguageModel, Sample
-from ..samples import has_unread
+from ..samples import count_tested, has_unread
 
 HOUR = timedelta(hours=1)
 NO_CAPACITY = 1e9  # sorts demand on no capacity above every share
@@ -40,6 +40,11 @@ class Row:
         if self.sample is None:
             return "no pass yet"
         return "no reading" if self.is_old else unknown_words(self.sample)
+
+    @property
+    def under_test(self) -> int:
+        """Replicas that sweeps have to themselves: beside the ready ones, not among them."""
+        return count_tested(bytes(self.sample.replicas)) if self.sample else 0
 
     @property
     def headroom(self) -> int | None:

@@ -35,6 +35,7 @@ class TableRow:
     highest: float | None
     rest: float | None
     unread: bool
+    tested: bool
 
 
 def loads_of(model: LanguageModel, span: TimeRange) -> Loads:
@@ -122,12 +123,21 @@ def sentence(loads: Loads, names: Mapping[int, str], span: TimeRange) -> str:
     name = names.get(int(loads.replicas[row]), "a replica that is gone")
     moment = datetime.fromtimestamp(int(loads.at[column]), UTC)
     text = f"The busiest replica was {name}: {peak:,.0f} % of its measured concurrency at {clock.short(moment, span.now)} UTC"
-    return f"{text}{_unread_words(loads)}{_kind_words(span)}."
+    return f"{text}{_tested_words(loads)}{_unread_words(loads)}{_kind_words(span)}."
+
+
+def _tested_words(loads: Loads) -> str:
+    seconds = _lasting(loads, loads.tested.any(axis=0))
+    return f"; a replica was under test for {clock.duration(seconds)} in all (dotted), of which nothing counts" if seconds else ""
+
+
+def _lasting(loads: Loads, flags: Any) -> float:
+    steps = np.append(np.diff(loads.at), int(loads.interval_seconds))
+    return float(steps[flags].sum())
 
 
 def _unread_words(loads: Loads) -> str:
-    steps = np.append(np.diff(loads.at), int(loads.interval_seconds))
-    seconds = float(steps[loads.unread].sum())
+    seconds = _lasting(loads, loads.unread)
     return f"; some reading was missing for {clock.duration(seconds)} in all (hatched)" if seconds else "; no reading was missing"
 
 
@@ -150,4 +160,5 @@ def _table_row(loads: Loads, part: Any) -> TableRow:
         highest=float(known.max()) if known.size else None,
         rest=float(known_rest.max()) if known_rest.size else None,
         unread=bool(loads.unread[part].any()),
+        tested=bool(loads.tested[:, part].any()),
     )

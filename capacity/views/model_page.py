@@ -15,6 +15,7 @@ from django.utils.text import capfirst
 from ..csv_cells import csv_lines
 from ..models import Action, Decision, LanguageModel, Measurement, Profile, Replica, Sample
 from ..outdated import outdated_of
+from ..samples import count_tested
 from ..series import lines
 from ..timerange import PRESETS, InvalidRange, TimeRange, default_since, parse_range
 from .board import is_old, threshold_percent
@@ -110,10 +111,11 @@ def load_csv(model: LanguageModel, span: TimeRange) -> StreamingHttpResponse:
     """Every reading of the range, one a line."""
     loads = loads_of(model, span)
     names = replica_names(loads)
-    head = ("time_utc", "model", "replica", "in_flight", "measured_concurrency", "load_percent")
+    head = ("time_utc", "model", "replica", "in_flight", "measured_concurrency", "load_percent", "note")
     rows = (
-        (_utc(at), model.name, names.get(replica, ""), in_flight, capacity, None if share is None else round(share, 2))
-        for at, replica, in_flight, capacity, share in lines(loads)
+        (_utc(at), model.name, names.get(replica, ""), in_flight, capacity, None if share is None else round(share, 2), note)
+        for at, replica, in_flight, capacity, share, tested in lines(loads)
+        for note in ["under test" if tested else ""]
     )
     response = StreamingHttpResponse(csv_lines(head, rows), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="load.csv"'
@@ -127,15 +129,15 @@ def _utc(at: int) -> str:
 def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
     sample = Sample.objects.filter(model=model).order_by("-at").first()
     decisions = list(Decision.objects.filter(model=model)[:DECISIONS_SHOWN])
-    replicas = list(
-        Replica.objects.filter(model=model, gone_at__isnull=True).select_related("profile").order_by("name")[:MOST_REPLICAS]
-    )
+    present = Replica.objects.filter(model=model, gone_at__isnull=True)
+    replicas = list(present.select_related("profile").order_by("name")[:MOST_REPLICAS])
     newest = decisions[0] if decisions else None
     threshold = threshold_percent(model)
     ended = ended_by_themselves(model, now)
     return {
         "model": model,
         "sample": sample,
+        "under_test": count_tested(bytes(sample.replicas)) if sample else 0,
         "is_old": sample is not None and is_old(sample.at, now),
         "asked": capfirst(asked(sample)) if sample else "",
         "threshold": threshold,

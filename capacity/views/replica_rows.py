@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..models import BenchRun, Replica, Sample
-from ..samples import STATES, UNKNOWN, unpack
+from ..samples import STATES, UNDER_TEST, UNKNOWN, unpack
 from .board import is_old, load_percent
 from .places import unheard
 
@@ -58,8 +58,9 @@ def _known(reading: Any, field: str) -> int | None:
 
 
 def _load_word(reading: Any, in_flight: int | None, capacity: int | None) -> str:
-    if reading is not None and STATES[reading["state"]] == "starting":
-        return "starting"
+    state = None if reading is None else STATES[reading["state"]]
+    if state in ("starting", UNDER_TEST):
+        return state.replace("_", " ")
     if in_flight is None:
         return "no reading"
     return "unmeasured" if capacity is None else "no capacity"

@@ -116,9 +116,12 @@ def command_of(run: BenchRun) -> str:
 def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     """A run's page. What moves is asked for anew every two seconds while it is open (`?part`)."""
     run = seen_run(request, pk)
+    is_open = run.state in BenchRun.OPEN
     context = {
         "run": run,
-        "is_open": run.state in BenchRun.OPEN,
+        "is_open": is_open,
+        # while it runs they stand as they come
+        "stages": run.stages if is_open else sorted(run.stages, key=rising),
         "slo_text": slo_text(slo) if (slo := slo_of(run)) else "",
         "chart": chart_of(run.stages),
         "left": minutes(run.progress["seconds_left"]) if run.progress.get("seconds_left") else "",
@@ -130,6 +133,12 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     response = render(request, page, context)
     add_never_cache_headers(response)
     return response
+
+
+def rising(stage: dict[str, Any]) -> tuple[bool, float]:
+    """Those whose level is not known come last."""
+    level = stage.get("level")
+    return level is None, level or 0
 
 
 def share_of(progress: dict[str, Any]) -> int | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +23,17 @@ from quotas.command import OperatorCommand, needed
 from quotas.services import exclusive
 
 EXITS = {BenchRun.State.DONE: 0, BenchRun.State.FAILED: 1, BenchRun.State.STOPPED: 3}
+
+
+@contextmanager
+def without_log_lines() -> Iterator[None]:
+    """What workers log is for collectors of logs; here a person reads along. A defect's trace is still written."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.WARNING))
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 class Command(OperatorCommand):
@@ -86,7 +100,7 @@ class Command(OperatorCommand):
     def carry(self, run: BenchRun, *, as_json: bool) -> None:
         say = self.stderr.write if as_json else self.stdout.write
         try:
-            with worker.ends_noted() as ending:
+            with without_log_lines(), worker.ends_noted() as ending:
                 life.carry(run, worker.means(ending, say=say))
         except KeyboardInterrupt:
             run.refresh_from_db()
