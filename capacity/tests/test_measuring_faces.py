@@ -240,7 +240,8 @@ def test_a_replica_under_test_is_marked_on_its_page(live: Fleet, operator: Any) 
         profile=live.profile, replica=replica, state="testing", heartbeat_at=datetime.now(UTC), slo_text=SLO
     )
     link = reverse("sweep", args=[run.pk])
-    assert f'under test</span> · <a href="{link}">sweep →</a>' in operator.get(reverse("replica", args=[replica.name])).content.decode()
+    text = operator.get(reverse("replica", args=[replica.name])).content.decode()
+    assert f'under test</span> · <a href="{link}">sweep →</a>' in text
     assert link in operator.get(reverse("model", args=["chat"])).content.decode()
 
 
