@@ -16,6 +16,7 @@ from capacity.example.shape import Contents, Example, Served, Way
 from capacity.llama import packages, reading
 
 MODEL = "smollm2"
+SLO_NAME = "example: llama on one thread"
 RESOURCE = "thread"
 REPLICAS = 2  # one thread each: they fit two cores, with what the control plane leaves of them
 PERCENTILE = 95
@@ -52,7 +53,7 @@ def contents_of(found: Judgement) -> Contents:
             f"This machine is too slow or too busy for the example: one request alone missed {TTFT_MS} ms to the first "
             f"token or {TPOT_MS} ms for each further one. Try again when it has a free core."
         )
-    model = Served(name=MODEL, scope="llama-org", max_replicas=REPLICAS, ways=(_way(found, measured),))
+    model = Served(name=MODEL, scope="llama-org", slo=SLO_NAME, max_replicas=REPLICAS, ways=(_way(found, measured),))
     return Contents(models=(model,), files={LOAD_FILE: load_plan(measured)})
 
 
@@ -96,12 +97,13 @@ LLAMA = Example(
     account="llama-gateway",
     folder="example-llama",
     scopes={"llama-org": ((), REPLICAS)},
-    slo={
-        "name": "example: llama on one thread",
-        "ttft_percentile": PERCENTILE,
-        "ttft_ms": TTFT_MS,
-        "tpot_percentile": PERCENTILE,
-        "tpot_ms": TPOT_MS,
+    slos={
+        SLO_NAME: {
+            "ttft_percentile": PERCENTILE,
+            "ttft_ms": TTFT_MS,
+            "tpot_percentile": PERCENTILE,
+            "tpot_ms": TPOT_MS,
+        }
     },
     contents=contents,
 )

@@ -23,6 +23,7 @@ from .simulated import SIMULATED
 
 REASON = "example"
 TOKEN_DAYS = 366
+OWN_SLO = "example: "
 
 
 def exists(which: Example = SIMULATED) -> bool:
@@ -75,9 +76,11 @@ def _write(which: Example, models: tuple[Served, ...], actor: User | None) -> No
     _save(windows, actor)
     _save(Node(name=which.node, pool=pool, resources={which.resource: which.units}), actor)
     scopes = _write_scopes(which, pool, actor)
-    slo = Slo(**which.slo)
-    _save(slo, actor)
+    slos = {name: Slo(name=name, **fields) for name, fields in which.slos.items()}
+    for slo in slos.values():
+        _save(slo, actor)
     for served in models:
+        slo = slos[served.slo]
         model = _write_model(served, pool, scopes[served.scope], slo, actor)
         for way in served.ways:
             _write_way(way, which.resource, model, slo, actor)
@@ -137,6 +140,8 @@ def _write_way(way: Way, resource: str, model: LanguageModel, slo: Slo, actor: U
 def _delete(which: Example, pool: Pool, actor: User | None) -> None:
     # their engines are ended by the node worker, which the supervisor ends: no pass is left to write these rows again
     Replica.objects.filter(pool=pool).delete()
+    # an earlier version called its SLO by another name
+    slos = {*which.slos, *Slo.objects.filter(languagemodel__pool=pool, name__startswith=OWN_SLO).values_list("name", flat=True)}
     for model in LanguageModel.objects.filter(pool=pool):
         services.delete(model, actor=actor, reason=REASON)
     for quota in CapacityQuota.objects.filter(pool=pool):
@@ -146,7 +151,7 @@ def _delete(which: Example, pool: Pool, actor: User | None) -> None:
     services.delete(pool, actor=actor, reason=REASON)
     for name in reversed(which.scopes):
         _delete_scope(name, actor)
-    for slo in Slo.objects.filter(name=which.slo["name"], languagemodel=None, measurement=None):
+    for slo in Slo.objects.filter(name__in=slos, languagemodel=None, measurement=None):
         services.delete(slo, actor=actor, reason=REASON)
     for account in User.objects.filter(username=which.account, is_service=True):
         user_delete(account, actor=actor, reason=REASON)

@@ -48,6 +48,7 @@ class Served:
 
     name: str
     scope: str
+    slo: str
     ways: tuple[Way, ...]
     priority: int = 0
     max_replicas: int = 4
@@ -75,6 +76,7 @@ class Example:
     folder: str
     """Below the state folder; FOLDER.json is the flag by which the supervisor runs its processes."""
     scopes: Mapping[str, tuple[tuple[str, ...], int | None]]
-    slo: Mapping[str, Any]
+    slos: Mapping[str, Mapping[str, Any]]
+    """Name → the fields of its row. They go with the example where nobody else uses them."""
     contents: Callable[[], Contents]
     windows: Mapping[str, int] = field(default_factory=lambda: WINDOWS)

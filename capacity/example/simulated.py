@@ -1,75 +1,116 @@
-"""The first example: three models whose engines are simulators. Its figures fit the gateway's built-in load plan."""
+"""The first example: three models whose engines are simulators. Its figures fit the gateway's built-in load plan.
+
+Each SLO is a little above what an engine states, at a bound of its latency histograms, so that a sweep finds the stated
+capacity: one request in flight more misses it.
+"""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any
 
+from capacity.domain.measurement.document import evidence_of
+from capacity.domain.measurement.judge import judge
+from capacity.domain.measurement.types import Bound, Judgement, Setting, Slo, Stage, Sweep
 from capacity.example.shape import Contents, Example, Served, Way
+from capacity.gateway.load_plan import BUILT_IN
 
 UNITS = 16
+PERCENTILE = 95
+SECONDS = 60
+STATED = "the simulator's own statement"
 
 
-def _way(name: str, *, units: int, capacity: int, ttft_ms: int, tpot_ms: int, priority: int = 0) -> Way:
+def _slo(ttft_ms: int, tpot_ms: int) -> Slo:
+    return Slo(
+        bounds=(
+            Bound(latency="ttft", percentile=PERCENTILE, ms=ttft_ms),
+            Bound(latency="tpot", percentile=PERCENTILE, ms=tpot_ms),
+        )
+    )
+
+
+SLOS = {"chat": _slo(250, 50), "code": _slo(500, 25), "summarize": _slo(500, 50)}
+
+
+def _way(model: str, name: str, *, units: int, capacity: int, ttft_ms: int, tpot_ms: int, priority: int = 0) -> Way:
+    found = _judged(model, capacity, ttft_ms, tpot_ms)
+    if found.measured is None:
+        raise ValueError(found.why)
     return Way(
         name=name,
         units=units,
         priority=priority,
         template="simulator",
         parameters={"capacity": str(capacity), "ttft_ms": str(ttft_ms), "tpot_ms": str(tpot_ms), "load_seconds": "4"},
-        capacity=capacity,
-        # output tokens at `capacity`, all of them decoding
-        tokens_per_second=Decimal(capacity * 1000) / tpot_ms,
-        evidence={
-            "engine": "simulator",
-            "tool": "the simulator's own statement",
-            "stages": _stages(capacity, ttft_ms, tpot_ms),
-        },
+        capacity=found.measured.max_concurrency,
+        tokens_per_second=Decimal(found.measured.tokens_per_second),
+        evidence={**evidence_of(found, slo=SLOS[model]), "engine": "simulator", "tool": STATED},
         note="Stated by the engine simulator, which slows past this as a measured engine does.",
     )
 
 
-def _stages(capacity: int, ttft_ms: int, tpot_ms: int) -> list[dict[str, Any]]:
+def _judged(model: str, capacity: int, ttft_ms: int, tpot_ms: int) -> Judgement:
     """What a sweep would find: constant latencies up to the capacity, all of them growing with the load beyond."""
-    steps = sorted({1, max(1, capacity // 2), capacity, capacity * 2})
-    return [_stage(capacity, ttft_ms, tpot_ms, concurrency) for concurrency in steps]
+    load = BUILT_IN.models[model]
+    setting = Setting(tool=STATED, model=model, engine="simulator", output_tokens=load.output_tokens)
+    levels = sorted({1, max(1, capacity // 2), capacity, capacity + 1, capacity * 2})
+    stages = tuple(_stage(level, load.output_tokens, max(1.0, level / capacity), ttft_ms, tpot_ms) for level in levels)
+    return judge(Sweep(setting=setting, stages=stages), SLOS[model])
 
 
-def _stage(capacity: int, ttft_ms: int, tpot_ms: int, concurrency: int) -> dict[str, Any]:
-    slower = max(1.0, concurrency / capacity)
-    return {
-        "concurrency": concurrency,
-        "tokens_per_second": round(concurrency * 1000 / (tpot_ms * slower), 3),
-        "ttft_ms": round(ttft_ms * slower),
-        "tpot_ms": round(tpot_ms * slower, 1),
-        "errors": 0,
-    }
+def _stage(level: int, output_tokens: int, slower: float, ttft_ms: int, tpot_ms: int) -> Stage:
+    ttft, tpot = ttft_ms * slower, tpot_ms * slower
+    return Stage(
+        where=f"level {level}",
+        asked=level,
+        mean_in_flight=float(level),
+        requests=int(level * SECONDS * 1000 / (ttft + output_tokens * tpot)),
+        errors=0,
+        seconds=float(SECONDS),
+        # output tokens with all of them decoding
+        tokens_per_second=round(level * 1000 / tpot, 3),
+        ttft_ms={"p50": round(ttft), "p95": round(ttft)},
+        tpot_ms={"p50": round(tpot, 1), "p95": round(tpot, 1)},
+        flags=frozenset({"simulated"}),
+    )
 
 
 MODELS = (
     Served(
         name="chat",
+        slo="example: chat",
         scope="example-product",
         priority=20,
         ways=(
-            _way("wide", units=2, capacity=8, ttft_ms=200, tpot_ms=40, priority=10),
-            _way("narrow", units=1, capacity=3, ttft_ms=200, tpot_ms=40),
+            _way("chat", "wide", units=2, capacity=8, ttft_ms=200, tpot_ms=47, priority=10),
+            _way("chat", "narrow", units=1, capacity=3, ttft_ms=200, tpot_ms=47),
         ),
     ),
     Served(
         name="code",
+        slo="example: code",
         scope="example-tools",
         priority=10,
-        ways=(_way("wide", units=3, capacity=6, ttft_ms=300, tpot_ms=30),),
+        ways=(_way("code", "wide", units=3, capacity=6, ttft_ms=400, tpot_ms=24),),
     ),
     Served(
         name="summarize",
+        slo="example: summarize",
         scope="example-product",
         priority=0,
         sleeps=True,
-        ways=(_way("small", units=2, capacity=4, ttft_ms=300, tpot_ms=50),),
+        ways=(_way("summarize", "small", units=2, capacity=4, ttft_ms=400, tpot_ms=47),),
     ),
 )
+
+
+def _fields(slo: Slo) -> dict[str, Any]:
+    """Of the row."""
+    ms = {f"{bound.latency}_ms": int(bound.ms) for bound in slo.bounds}
+    return {**ms, **{f"{bound.latency}_percentile": bound.percentile for bound in slo.bounds}}
+
+
 SIMULATED = Example(
     pool="example",
     node="example-1",
@@ -82,6 +123,6 @@ SIMULATED = Example(
         "example-product": (("example-org",), None),
         "example-tools": (("example-org",), 6),
     },
-    slo={"name": "example: interactive", "ttft_percentile": 95, "ttft_ms": 1000, "tpot_percentile": 95, "tpot_ms": 80},
+    slos={f"example: {name}": _fields(slo) for name, slo in SLOS.items()},
     contents=lambda: Contents(models=MODELS),
 )

@@ -142,7 +142,8 @@ def state_mark(state: str, unheard: str = "", sweep: int | None = None) -> SafeS
     one that has it to itself, with a link there."""
     if sweep is not None and state != "gone":
         word = "under test" if state == "ready" and not unheard else f"{unheard or state}, under test"
-        return format_html('{} · <a href="{}">sweep →</a>', _mark("◎", "accent", word), reverse("sweep", args=[sweep]))
+        mark, link = _mark("◎", "accent", word), reverse("sweep", args=[sweep])
+        return format_html('<span>{} · <a href="{}">sweep →</a></span>', mark, link)
     if unheard and state != "gone":
         return _mark("○", "unknown", f"{unheard}, was {state}")
     return _mark(STATE_ICONS.get(state, "?"), STATE_LEVELS.get(state, "unknown"), state)

@@ -12,8 +12,13 @@ from django.utils import timezone
 from knox.auth import TokenAuthentication
 
 from capacity import example
+from capacity.domain.measurement.evidence import sweep_of
+from capacity.domain.measurement.judge import judge
 from capacity.gateway.load_plan import BUILT_IN
 from capacity.models import LanguageModel, Lease, Measurement, Node, PoolSettings, Profile, Replica, Slo
+from capacity.services.modes import doubts
+from capacity.simulator.metrics import TOKEN_BOUNDS, TTFT_BOUNDS
+from capacity.slo_rows import slo_of_row
 from capacity.tests.factories import make_model, make_pool
 from quotas.models import CapacityQuota, Pool, Scope, User
 
@@ -135,6 +140,36 @@ def test_its_measurements_are_current_and_say_where_they_come_from():
         assert measurement.status == "current"
         best = [stage for stage in measurement.evidence["stages"] if stage["concurrency"] == measurement.max_concurrency]
         assert [round(stage["tokens_per_second"], 3) for stage in best] == [round(float(measurement.tokens_per_second), 3)]
+
+
+def test_each_measurement_is_what_judging_its_own_stages_by_its_slo_gives():
+    example.seed()
+    for row in Measurement.objects.select_related("slo", "profile__model"):
+        assert row.slo == row.profile.model.slo
+        found = judge(sweep_of(row.evidence), slo_of_row(row.slo)).measured
+        assert (found.max_concurrency, found.kind) == (row.max_concurrency, "located") == (row.max_concurrency, row.kind)
+        assert round(found.tokens_per_second, 3) == round(float(row.tokens_per_second), 3)
+
+
+def test_every_bound_is_one_that_engines_count_by():
+    """Inside a bucket of a histogram nobody knows how many requests were within the bound."""
+    for fields in example.SIMULATED.slos.values():
+        assert fields["ttft_ms"] / 1000 in TTFT_BOUNDS
+        assert fields["tpot_ms"] / 1000 in TOKEN_BOUNDS
+
+
+def test_none_of_its_models_asks_for_a_reason_for_want_of_a_located_measurement():
+    example.seed()
+    for model in LanguageModel.objects.all():
+        assert [said for said in doubts(model, timezone.now()) if "located" in said] == []
+
+
+def test_the_slo_of_an_earlier_version_goes_with_it():
+    before = counts()
+    example.seed()
+    Slo.objects.filter(name="example: chat").update(name="example: interactive")
+    example.remove()
+    assert counts() == before
 
 
 def test_its_models_are_those_that_the_gateway_sends_to():
