@@ -1,6 +1,6 @@
 """The first example: three models whose engines are simulators. Its figures fit the gateway's built-in load plan.
 
-Each SLO is a little above what an engine states, at a bound of its latency histograms, so that a sweep finds the stated
+Each SLO is at bounds of the latency histograms, TPOT a little above what the engine states, so that a sweep finds the stated
 capacity: one request in flight more misses it.
 """
 
@@ -30,7 +30,7 @@ def _slo(ttft_ms: int, tpot_ms: int) -> Slo:
     )
 
 
-SLOS = {"chat": _slo(250, 50), "code": _slo(500, 25), "summarize": _slo(500, 50)}
+SLOS = {"chat": _slo(500, 50), "code": _slo(500, 25), "summarize": _slo(500, 50)}
 
 
 def _way(model: str, name: str, *, units: int, capacity: int, ttft_ms: int, tpot_ms: int, priority: int = 0) -> Way:
@@ -92,7 +92,7 @@ MODELS = (
         slo="example: code",
         scope="example-tools",
         priority=10,
-        ways=(_way("code", "wide", units=3, capacity=6, ttft_ms=400, tpot_ms=24),),
+        ways=(_way("code", "wide", units=3, capacity=6, ttft_ms=300, tpot_ms=24),),
     ),
     Served(
         name="summarize",
@@ -100,7 +100,7 @@ MODELS = (
         scope="example-product",
         priority=0,
         sleeps=True,
-        ways=(_way("summarize", "small", units=2, capacity=4, ttft_ms=400, tpot_ms=47),),
+        ways=(_way("summarize", "small", units=2, capacity=4, ttft_ms=300, tpot_ms=47),),
     ),
 )
 

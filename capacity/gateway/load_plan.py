@@ -62,13 +62,13 @@ BUILT_IN = LoadPlan(
             series="conversation", low_per_second=0.3, high_per_second=4.4, output_tokens=84, phase=0.336, contrast=1.7
         ),
         "code": ModelLoad(
-            series="long_context", low_per_second=0.7, high_per_second=1.8, output_tokens=195, prompt_words=200, phase=0.1
+            series="long_context", low_per_second=0.7, high_per_second=1.8, output_tokens=200, prompt_words=200, phase=0.1
         ),
         "summarize": ModelLoad(
             series="conversation",
             low_per_second=0.2,
             high_per_second=0.4,
-            output_tokens=83,
+            output_tokens=85,
             prompt_words=400,
             from_seconds=40,
             quiet_from_seconds=70,

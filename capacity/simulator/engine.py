@@ -41,6 +41,7 @@ class Stream:
     token_virtual_seconds: float = 0.0
     first_virtual: float = 0.0
     counted_at: float = field(default=0.0)
+    counted_virtual: float = 0.0
 
     @property
     def ended(self) -> bool:
@@ -153,7 +154,7 @@ class Engine:
 
     def _first_token(self, stream: Stream) -> None:
         stream.tokens = 1
-        stream.counted_at = self._now
+        stream.counted_at, stream.counted_virtual = self._now, self._virtual
         self.metrics.first_token(stream.prompt_tokens, self._now - stream.arrived_at)
         stream.wake()
         if stream.output_tokens > 1:
@@ -180,7 +181,12 @@ class Engine:
         new = total - stream.tokens
         if new <= 0:
             return
-        self.metrics.further_tokens(new, (self._now - stream.counted_at) / new)
+        self.metrics.further_tokens(new, stream.token_virtual_seconds * self._pace_since(stream))
         stream.tokens = total
-        stream.counted_at = self._now
+        stream.counted_at, stream.counted_virtual = self._now, self._virtual
         stream.wake()
+
+    def _pace_since(self, stream: Stream) -> float:
+        """Real seconds a virtual one, since its tokens were last counted: they flow evenly, whenever somebody looks."""
+        virtual = self._virtual - stream.counted_virtual
+        return (self._now - stream.counted_at) / virtual if virtual > 0 else self._slowness()

@@ -34,7 +34,7 @@ class Live:
         self.store = LoadStore(redis)
         self.engine = EngineMetrics("chat")
 
-    def minute(self, seconds: float, load: int | None = 5, requests: int = 20, tokens: int = 100) -> int:
+    def minute(self, seconds: float, load: int | None = 5, requests: int = 20, tokens: int = 100, state: str = "ready") -> int:
         """A minute in which so many requests saw their first token after `seconds`; how many measurements were contradicted."""
         for _ in range(requests):
             self.engine.first_token(tokens, seconds)
@@ -42,7 +42,7 @@ class Live:
             self.engine.finished("stop", seconds + 2)
         for _ in range(4):
             self.now += timedelta(seconds=15)
-            row = (self.replica.pk, load, CONCURRENCY, None, "ready")
+            row = (self.replica.pk, load, CONCURRENCY, None, state)
             Sample.objects.create(model=self.fleet.model, at=self.now, replicas=pack([row]))
         return self.look()
 
@@ -109,6 +109,12 @@ def test_what_a_sweep_does_to_an_engine_counts_nothing(live: Live) -> None:
     BenchRun.objects.create(profile=live.fleet.profile, replica=live.replica, state=BenchRun.State.TESTING)
     for _ in range(40):
         live.minute(2.0)
+    assert (measurement().status, measurement().self_check) == ("current", {})
+
+
+def test_a_sweep_that_began_and_ended_between_two_looks_counts_nothing_either(live: Live) -> None:
+    for _ in range(40):
+        live.minute(2.0, None, state="under_test")
     assert (measurement().status, measurement().self_check) == ("current", {})
 
 

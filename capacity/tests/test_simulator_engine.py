@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capacity.simulator.engine import Engine, Stream
+from capacity.simulator.metrics import TOKEN_BOUNDS
 from capacity.simulator.options import EngineOptions
 from capacity.sources.reading import read_engine
 
@@ -39,6 +40,17 @@ def mean_token_seconds(running: int, capacity: int = 8) -> float:
 @pytest.mark.parametrize("running", [1, 4, 8])
 def test_up_to_the_capacity_tokens_take_the_stated_time_at_most(running):
     assert 0.98 * TPOT <= mean_token_seconds(running) <= TPOT
+
+
+def test_however_irregularly_it_is_looked_at_each_token_is_counted_with_the_time_that_it_took():
+    sim = engine()
+    submit(sim, 8)
+    at, step = 0.0, 0.003
+    while sim.running:
+        at, step = at + step, 0.003 if step > 0.02 else step * 1.7
+        sim.advance(at)
+    slow = sum(sim.metrics.token.counts[TOKEN_BOUNDS.index(0.025) + 1 :])
+    assert (sum(sim.metrics.token.counts), slow) == (800, 0)
 
 
 @pytest.mark.parametrize(("running", "capacity"), [(9, 8), (65, 64), (2, 1)])
