@@ -15,6 +15,7 @@ from capacity.domain.sizing import EXITS, Answer, Question, WrongQuestion, quest
 from capacity.domain.sizing.cost import Cost
 from capacity.domain.sizing.question import KEYS, NUMBERS
 from capacity.domain.types import Snapshot
+from quotas.refusals import in_lines
 
 WRONG = 1
 """Exit status of a wrong use and of an invalid snapshot: 2 would read as an answer."""
@@ -79,7 +80,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         answer = from_file(options)
     except Refused as refused:
-        write(sys.stderr, str(refused))
+        write(sys.stderr, in_lines(str(refused)))
         return WRONG
     return printed(answer, options["as_json"], sys.stdout)
 
@@ -128,7 +129,7 @@ def printed(
     if as_json:
         write(stdout, json.dumps(target_document(answer, cost, cost_note, inputs), indent=1, ensure_ascii=False))
     else:
-        write(stdout, target_table(answer, cost, cost_note))
+        write(stdout, in_lines(target_table(answer, cost, cost_note)))
     return EXITS[answer.verdict]
 
 

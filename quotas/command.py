@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from .refusals import refuse
+from .refusals import in_lines, refuse
 
 
 class OperatorCommand(BaseCommand):
@@ -22,12 +23,13 @@ class OperatorCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
+            _must_be_text(options)
             return super().execute(*args, **options)
         except CommandError as refused:
             # a failed system check is a CommandError too, of several lines and of Django's own form
             if not self._called_from_command_line or options.get("traceback") or type(refused) is not CommandError:
                 raise
-            self.stderr.write(str(refused))
+            self.stderr.write(in_lines(str(refused)))
             sys.exit(refused.returncode)
         except DatabaseError as error:
             if not self._called_from_command_line or options.get("traceback"):
@@ -35,6 +37,13 @@ class OperatorCommand(BaseCommand):
             said = (str(error).splitlines() or [type(error).__name__])[0]
             self.stderr.write(f"The database does not do what was asked: {said}. `manage.py prepare` brings it to this version.")
             sys.exit(1)
+
+
+def _must_be_text(options: Mapping[str, Any]) -> None:
+    """Bytes of an option that are no UTF-8 come in as lone surrogates, which no database takes. Files may be called so."""
+    for name, value in options.items():
+        if isinstance(value, str) and value != value.encode(errors="replace").decode():
+            raise wrong_call(f"{name.replace('_', ' ').capitalize()} “{value}” is not UTF-8.")
 
 
 def wrong_call(sentence: str) -> CommandError:

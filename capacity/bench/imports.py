@@ -12,6 +12,7 @@ from capacity.bench.formats.contract import Unreadable
 from capacity.bench.formats.registry import read_file
 from capacity.domain.measurement.combine import sweeps
 from capacity.domain.measurement.types import Contents, Skipped, Sweep
+from quotas.refusals import in_one_line
 
 MOST_FILES: Final = 500
 MOST_RUNS: Final = 5_000
@@ -45,7 +46,7 @@ def read_files(
     contents: list[Contents] = []
     unread: list[Skipped] = []
     files: list[ReadFile] = []
-    for path, name in zip(paths, names or [str(path) for path in paths], strict=True):
+    for path, name in zip(paths, map(in_one_line, names or map(str, paths)), strict=True):
         try:
             contents.append(reader(path, name))
         except Unreadable as why:

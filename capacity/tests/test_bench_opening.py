@@ -63,7 +63,7 @@ def test_it_is_what_its_content_says(tmp_path: Path, content: bytes, shape: str,
         (b"a: &x [1]\nb: *x\n", "it is YAML with anchors, which are not read."),
         (b"a: 1\nb: [1\n", "it is no YAML that can be read: line 3."),
         (b"a: !!python/object/apply:os.system [ls]\n", "it is no YAML that can be read: line 1."),
-        (b"a: 1\n" * (LARGEST_YAML // 5 + 1), "it is YAML of more than 1 MB."),
+        (b"a: 123456789\n" * (LARGEST_YAML // 13 + 1), "it is YAML of more than 1 MB."),
         (b"{}\n" * (MOST_DOCUMENTS + 1), f"it holds more than {MOST_DOCUMENTS} objects."),
     ],
 )
@@ -120,3 +120,16 @@ def test_any_bytes_are_read_or_refused_in_one_sentence(tmp_path: Path, content: 
     found = read_files([path], ["f"])
     assert found.sweeps == ()
     assert all(row.why.endswith(".") and "\n" not in row.why for row in found.unread)
+
+
+@pytest.mark.parametrize("content", [b"a,b\n" * 200_001, b"ab\r" * 200_001, b"a," * 1_000_001], ids=["rows", "lines", "cells"])
+def test_a_table_of_more_than_any_tool_writes_is_refused_before_it_fills_the_memory(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(Unreadable, match="it holds more than 200000 lines or 1000000 cells; import the tool's summary instead"):
+        of(tmp_path, content)
+
+
+def test_a_files_name_is_shown_and_kept_without_what_a_terminal_would_obey(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"")
+    (row,) = read_files([path], ["a\x1b[31m\n\u202eb\udcff.json"]).unread
+    assert row.where == "a\\x1b[31m\\n\\u202eb\\udcff.json"

@@ -71,6 +71,8 @@ def test_a_database_without_tables_is_one_sentence(tmp_path):
         (["model_mode", "chat"], "The following arguments are required: mode."),
         (["plan", "--nonsense"], "Unrecognized arguments: --nonsense."),
         (["plan", "-"], "$: stdin is empty."),
+        (["bench_import", "f", "--\x1b[31m\n"], "Unrecognized arguments: --\\x1b[31m\\n."),
+        (["bench_import", "f", "--reason", "a\udcff"], "Reason “a\\udcff” is not UTF-8."),
     ],
 )
 def test_a_wrong_call_ends_with_one_sentence_and_status_2(tmp_path, arguments, sentence):

@@ -25,6 +25,11 @@ FIRST_LINES: Final = 200
 FIRST_BYTES: Final = 2**16
 EMPTY: Final = "it is empty."
 MOST_DOCUMENTS: Final = 100_000
+LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""All that `splitlines` ends a line at."""
+MOST_LINES: Final = 200_000
+MOST_CELLS: Final = 1_000_000
+MANY_LINES: Final = f"it holds more than {MOST_LINES} lines or {MOST_CELLS} cells; import the tool's summary instead."
 TOO_MANY: Final = f"it holds more than {MOST_DOCUMENTS} objects."
 _KEY: Final = re.compile(r"(?:---|[A-Za-z_][\w./-]*:(?:\s|$))")
 _BLANK: Final = re.compile(r"[\s,]*")
@@ -42,6 +47,8 @@ def opened(path: Path, where: str) -> Opened:
     start = text.lstrip()[:1]
     if start in ("{", "["):
         return _json(text, where, slimmed)
+    if sum(map(text.count, LINE_ENDS)) > MOST_LINES:
+        raise Unreadable(MANY_LINES)
     lines = _objects_between(text) if "{" in text else []
     if lines:
         return Opened(where=where, shape="lines", documents=lines)
@@ -194,8 +201,13 @@ def _rows(text: str) -> list[list[str]]:
     """Cut off: a quote that is not closed, or a last line that has no end and fewer cells than the one before."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[list[str]] = []
+    cells = 0
     try:
-        rows.extend(reader)
+        for row in reader:
+            rows.append(row)
+            cells += len(row)
+            if cells > MOST_CELLS:
+                raise Unreadable(MANY_LINES)
     except csv.Error as error:
         said = "is cut off" if "unexpected end" in str(error) else "is no CSV"
         raise Unreadable(f"it {said} in line {max(1, reader.line_num)}.") from None
