@@ -137,10 +137,10 @@ def explain(code: str) -> SafeString:
 
 
 @register.simple_tag
-def state_mark(state: str, unheard: str = "", sweep: int | None = None) -> SafeString:
+def state_mark(state: str, unheard: str = "", sweep: int | str | None = None) -> SafeString:
     """Icon and word: never colour alone. `unheard`: what its host is, `silent` or `lost`, where it is not heard. `sweep`: the
     one that has it to itself, with a link there."""
-    if sweep is not None and state != "gone":
+    if sweep and state != "gone":
         word = "under test" if state == "ready" and not unheard else f"{unheard or state}, under test"
         mark, link = _mark("◎", "accent", word), reverse("sweep", args=[sweep])
         return format_html('<span>{} · <a href="{}">sweep →</a></span>', mark, link)

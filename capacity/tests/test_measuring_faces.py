@@ -243,6 +243,8 @@ def test_a_replica_under_test_is_marked_on_its_page(live: Fleet, operator: Any) 
     text = operator.get(reverse("replica", args=[replica.name])).content.decode()
     assert f'under test</span> · <a href="{link}">sweep →</a>' in text
     assert link in operator.get(reverse("model", args=["chat"])).content.decode()
+    (node,) = replica.nodes
+    assert link in operator.get(reverse("node", args=[node])).content.decode()
 
 
 def test_a_run_that_is_done_leads_to_its_measurement(live: Fleet, operator: Any) -> None:

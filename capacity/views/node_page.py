@@ -28,6 +28,7 @@ from .frame import Frame, frame_of
 from .live import live
 from .nodes import row_of
 from .places import unheard
+from .replica_rows import tests_of
 from .words import title
 
 DEVICES_SHOWN = 200
@@ -77,6 +78,7 @@ def node_page(request: HttpRequest, name: str) -> HttpResponse:
         "classes": classes(node, replicas),
         "replicas": replicas,
         "unheard": unheard(replicas, frame.now),
+        "tests": tests_of(replicas, frame.now),
         "devices": devices(report, replicas)[:DEVICES_SHOWN],
         "unknown_products": report.unknown_products if report else (),
         "problems": list(problems(node, frame, replicas)),

@@ -31,11 +31,17 @@ def replica_rows(replicas: Sequence[Replica], sample: Sample | None, now: dateti
     readings = {int(record["replica"]): record for record in unpack(bytes(sample.replicas))} if sample else {}
     old = sample is None or is_old(sample.at, now)
     silences = unheard(replicas, now)
-    tests = dict(BenchRun.objects.holding(now).filter(replica__in=[row.pk for row in replicas]).values_list("replica_id", "pk"))
+    tests = tests_of(replicas, now)
     return [
         _replica_row(replica, None if old else readings.get(replica.pk), silences.get(replica.pk, ""), tests.get(replica.pk))
         for replica in replicas
     ]
+
+
+def tests_of(replicas: Sequence[Replica], now: datetime) -> dict[int, int]:
+    """Replica's key → the sweep that has it to itself, for those that one has."""
+    held = BenchRun.objects.holding(now).filter(replica__in=[row.pk for row in replicas])
+    return dict(held.values_list("replica_id", "pk"))
 
 
 def _replica_row(replica: Replica, reading: Any, silence: str, tested_by: int | None) -> ReplicaRow:
