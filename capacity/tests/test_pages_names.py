@@ -13,11 +13,13 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from capacity.briefings import evacuate, mode_facts
-from capacity.models import Brake, LanguageModel, Replica
-from capacity.tests.factories import make_node, make_pool, make_scope
+from capacity.briefings import evacuate, mode_facts, sweep_facts, target
+from capacity.domain.measurement.document import evidence_of
+from capacity.models import BenchRun, Brake, LanguageModel, Measurement, Replica
+from capacity.tests.factories import make_measurement, make_node, make_pool, make_scope
 from capacity.tests.fleet import deps_without_redis
 from capacity.tests.pages import HOSTILE, make_action, make_fleet, make_person
+from capacity.tests.sweeps import SLO, judged
 from capacity.views import take_over
 from quotas.models import CapacityQuota, ScopeEdge
 
@@ -37,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def admin_client_of_site(client, monkeypatch):
-    for module in (mode_facts, evacuate, take_over):
+    for module in (mode_facts, evacuate, take_over, sweep_facts, target):
         monkeypatch.setattr(module, "deps", deps_without_redis)
     client.force_login(make_person("root", is_superuser=True, is_staff=True))
     return client
@@ -82,7 +84,29 @@ def urls_of(fleet):
     lists = [reverse(name) for name in ("now", "models", "nodes", "tenants", "measurements", "decisions")]
     own = [reverse(page, args=[fleet.model.name]) for page in ("model", "model_mode")]
     own.append(reverse("replica", args=[fleet.replicas[0].name]))
-    return [*lists, *own, reverse("decision", args=[fleet.decision.pk]), reverse("decisions") + "?model=%3Cimg+src%3Dx"]
+    return [
+        *lists,
+        *own,
+        *evidence_urls(fleet),
+        reverse("decision", args=[fleet.decision.pk]),
+        reverse("decisions") + "?model=%3Cimg+src%3Dx",
+    ]
+
+
+def evidence_urls(fleet):
+    """The addresses of what was measured and is to be, where the sweep bears the name of the model everywhere."""
+    name = fleet.model.name
+    evidence = evidence_of(judged(model=name, engine=name, hints={"label": name}), slo=SLO, files=[{"name": name, "sha256": "0"}])
+    row = make_measurement(fleet.profile, status="stale", stale_why=name, note=name, kind="located", evidence=evidence)
+    run = BenchRun.objects.create(profile=fleet.profile, replica=fleet.replicas[0], actor=name, reason=name, message=name)
+    return [
+        *(reverse(page) for page in ("measurements_import", "measurements_queue")),
+        reverse("measurement", args=[row.pk]),
+        f"{reverse('measurements_compare')}?id={row.pk}&id={Measurement.objects.exclude(pk=row.pk).first().pk}",
+        reverse("sweep", args=[run.pk]),
+        reverse("measure", args=[fleet.profile.pk]),
+        f"{reverse('model_target', args=[name])}?tokens_per_second=10",
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,8 +154,8 @@ def test_a_formula_in_a_csv_is_text_and_numbers_stay_numbers(admin_client_of_sit
     make_fleet(name)
     response = admin_client_of_site.get(reverse("model", args=[name]), {"format": "csv"})
     head, first, *_ = b"".join(response.streaming_content).decode().splitlines()
-    assert head == "time_utc,model,replica,in_flight,measured_concurrency,load_percent"
-    assert re.fullmatch(rf"[0-9T:-]+Z,'{re.escape(name)},'{re.escape(name)}/r0,6.0,10.0,60.0", first)
+    assert head == "time_utc,model,replica,in_flight,measured_concurrency,load_percent,note"
+    assert re.fullmatch(rf"[0-9T:-]+Z,'{re.escape(name)},'{re.escape(name)}/r0,6.0,10.0,60.0,", first)
 
 
 def test_no_page_holds_a_script_or_a_handler_of_its_own(admin_client_of_site):

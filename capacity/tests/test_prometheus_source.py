@@ -45,7 +45,9 @@ def test_a_replica_s_load_is_its_own_series_newest_values_with_their_time():
     tokens = row("vllm:generation_tokens_total", 77)
     other = engine(9, 9, host="10.0.0.2:8000")
     found = read(*engine(), tokens, *other, targets=(A, B))
-    assert found["a"] == Sample(in_flight=4, sampled_at=NOW - timedelta(seconds=4), output_tokens_total=77)
+    assert found["a"] == Sample(
+        in_flight=4, sampled_at=NOW - timedelta(seconds=4), output_tokens_total=77, counters={"output_tokens": 77}
+    )
     assert found["b"] == Sample(in_flight=18, sampled_at=NOW - timedelta(seconds=4))
 
 

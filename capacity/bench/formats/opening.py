@@ -18,7 +18,6 @@ from capacity.bench.formats.streaming import DEEPEST, TOO_DEEP, Slimmed, slim
 
 LARGEST: Final = 256 * 2**20
 LARGEST_YAML: Final = 2**20
-LARGEST_CELL: Final = 2**20
 LONGEST_NUMBER: Final = 40
 """Characters of a number: no figure of a server has more."""
 FIRST_LINES: Final = 200
@@ -33,8 +32,6 @@ MANY_LINES: Final = f"it holds more than {MOST_LINES} lines or {MOST_CELLS} cell
 TOO_MANY: Final = f"it holds more than {MOST_DOCUMENTS} objects."
 _KEY: Final = re.compile(r"(?:---|[A-Za-z_][\w./-]*:(?:\s|$))")
 _BLANK: Final = re.compile(r"[\s,]*")
-
-csv.field_size_limit(LARGEST_CELL)
 
 
 def opened(path: Path, where: str) -> Opened:
