@@ -14,8 +14,9 @@ from quotas.models import Pool
 from quotas.validators import validate_resource_class
 
 from ..querysets import BenchRunQuerySet
-from .catalog import Measurement, Profile, Slo
+from .catalog import Profile, Slo
 from .fleet import Replica
+from .measurement import Measurement
 
 
 class BenchRun(models.Model):

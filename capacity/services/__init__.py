@@ -6,6 +6,7 @@ Warnings come back as sentences.
 
 from quotas.services import Conflict, check, delete, exclusive, quota_delete, quota_save, save, version_of
 
+from . import measurement_rules as measurement_rules
 from . import outdating as outdating
 from . import price_rules as price_rules
 from . import rules as rules
