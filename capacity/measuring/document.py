@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from ..bench.asked import Progress
+from ..domain.measurement.sound import LARGEST
 from ..domain.measurement.types import LATENCIES, Stage
+
+COUNTED: Final = ("level", "mean_in_flight", "requests", "errors", "incomplete", "seconds", "tokens_per_second")
+PROGRESS: Final = ("level", "levels_done", "levels_left", "seconds_left", "in_flight", "finished")
 
 
 def stage_rows(stages: Iterable[Stage]) -> list[dict[str, Any]]:
@@ -39,3 +43,36 @@ def progress_document(found: Progress) -> dict[str, Any]:
         "in_flight": found.in_flight,
         "finished": found.finished,
     }
+
+
+def read_stages(stored: object) -> list[dict[str, Any]]:
+    """The rows that `stage_rows` wrote; what somebody else wrote into them has become unknown. Never raises."""
+    return [_read_stage(row) for row in stored if isinstance(row, Mapping)] if isinstance(stored, list) else []
+
+
+def _read_stage(row: Mapping[str, Any]) -> dict[str, Any]:
+    flags = row.get("flags")
+    return {
+        **{name: _number(row.get(name)) for name in COUNTED},
+        **{latency: _statistics(row.get(latency)) for latency in LATENCIES},
+        "flags": [flag for flag in flags if isinstance(flag, str)] if isinstance(flags, list) else [],
+    }
+
+
+def read_progress(stored: object) -> dict[str, Any]:
+    """As `progress_document` wrote it; empty where it says nothing. Never raises."""
+    doing = stored.get("doing") if isinstance(stored, Mapping) else None
+    if not isinstance(stored, Mapping) or not isinstance(doing, str):
+        return {}
+    return {"doing": doing, **{name: _number(stored.get(name)) for name in PROGRESS}}
+
+
+def _statistics(found: object) -> dict[str, float]:
+    known = found.items() if isinstance(found, Mapping) else ()
+    return {str(name): value for name, each in known if (value := _number(each)) is not None}
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
+        return None
+    return value

@@ -19,6 +19,7 @@ from quotas.services.rows import LONGEST_REASON
 from .. import services
 from ..briefings.sweep_facts import Facts, facts_of, minutes, own_sentence, place_sentence, sentences_of, take_sentence
 from ..domain.measurement.slo_text import slo_text
+from ..measuring.document import read_progress, read_stages
 from ..measuring.wish import USUAL_INPUT, USUAL_OUTPUT, Wish, slo_of
 from ..models import BenchRun, Profile, Slo
 from .sweep_chart import chart_of
@@ -117,15 +118,17 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     """A run's page. What moves is asked for anew every two seconds while it is open (`?part`)."""
     run = seen_run(request, pk)
     is_open = run.state in BenchRun.OPEN
+    stages, progress = read_stages(run.stages), read_progress(run.progress)
     context = {
         "run": run,
         "is_open": is_open,
         # while it runs they stand as they come
-        "stages": run.stages if is_open else sorted(run.stages, key=rising),
+        "stages": stages if is_open else sorted(stages, key=rising),
+        "progress": progress,
         "slo_text": slo_text(slo) if (slo := slo_of(run)) else "",
-        "chart": chart_of(run.stages),
-        "left": minutes(run.progress["seconds_left"]) if run.progress.get("seconds_left") else "",
-        "share": share_of(run.progress),
+        "chart": chart_of(stages),
+        "left": minutes(progress["seconds_left"]) if progress.get("seconds_left") else "",
+        "share": share_of(progress),
         "poll_seconds": POLL_SECONDS,
         "place": "measurements",
     }
