@@ -15,6 +15,7 @@ from django.conf import settings
 
 from quotas.models import Pool
 
+from .domain.measurement.sound import LARGEST
 from .domain.probation import Target
 from .domain.self_check import Interval, Reading, Shape, band, document, finding, folded, interval, key, read
 from .models import BenchRun, Measurement, Replica, Sample, Slo
@@ -146,5 +147,5 @@ def measured_shape(measurement: Measurement) -> Shape:
 
 
 def _positive(value: Any, zero: bool = False) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value <= LARGEST
     return float(value) if is_number and (value > 0 or (zero and value == 0)) else None

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 MOST_LINE_BYTES: Final = 4 * 1024 * 1024
+MOST_CHUNKS: Final = 1_000_000
+MOST_TOKENS: Final = 100_000_000
 SENTENCE_CHARACTERS: Final = 200
 
 # quotes inside of a text are escaped on the wire, so that no text can look like one of these
@@ -25,8 +27,9 @@ class Events:
     """What was heard so far. Times are seconds of the caller's steady clock.
 
     `chunks`: events with text. `gaps`: seconds between each and the one before it. `finished`: the answer said that it is whole.
-    `error`: what it says went wrong, although its status was 200."""
+    `error`: what it says went wrong, although its status was 200. `most_chunks`: what sends more of them never ends."""
 
+    most_chunks: int = MOST_CHUNKS
     first_at: float | None = None
     last_at: float | None = None
     chunks: int = 0
@@ -46,7 +49,10 @@ class Events:
         self._rest = lines.pop()
         if len(self._rest) > MOST_LINE_BYTES:
             self.error, self._rest = f"It sent a line of more than {MOST_LINE_BYTES} bytes.", b""
-        return self._heard(sum(self._line(line) for line in lines if line), at)
+        heard = self._heard(sum(self._line(line) for line in lines if line), at)
+        if self.chunks > self.most_chunks:
+            self.error = f"more than {self.most_chunks} pieces of text came, far more than were asked for."
+        return heard
 
     def end(self, at: float) -> None:
         """The answer is over: its last line may lack an end."""
@@ -114,8 +120,8 @@ def printable(text: str) -> str:
 
 
 def count(value: object, otherwise: int | None = None) -> int | None:
-    """A number of tokens, or `otherwise` where it is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise
+    """A number of tokens, or `otherwise` where it is none that an answer can have."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else otherwise
 
 
 def _object(text: bytes) -> dict[str, Any] | None:

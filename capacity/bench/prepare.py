@@ -18,6 +18,9 @@ from capacity.sources.answers import base_url
 
 REFUSED: Final = (400, 422)
 SHORT_OUTPUT: Final = 4
+MANY_TIMES: Final = 8
+SPARE_CHUNKS: Final = 1000
+"""Some send less than a token at once, and some count otherwise; what sends far more than that was asked for never ends."""
 
 
 class Unsweepable(Exception):
@@ -107,7 +110,10 @@ class Asker:
     async def _send(self, request: bytes, on_chunks: Chunks) -> Answer:
         seconds = self._asked.timeout_seconds
         if self._asked.streams:
-            return await ask_stream(self._http, self._url, request, timeout_seconds=seconds, on_chunks=on_chunks)
+            most = MANY_TIMES * self._asked.output_tokens + SPARE_CHUNKS
+            return await ask_stream(
+                self._http, self._url, request, timeout_seconds=seconds, on_chunks=on_chunks, most_chunks=most
+            )
         return await ask_whole(self._http, self._url, request, timeout_seconds=seconds)
 
 

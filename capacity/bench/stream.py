@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import aiohttp
 
-from capacity.bench.events import Events, count, printable, said
+from capacity.bench.events import MOST_CHUNKS, Events, count, printable, said
 from capacity.sources.address import CheckedResolver, Network
 from capacity.sources.engines import Limits, why_unreadable
 
@@ -100,10 +100,17 @@ class _Refused(Exception):
 
 
 async def ask_stream(
-    http: aiohttp.ClientSession, url: str, body: bytes, *, timeout_seconds: float, on_chunks: Chunks = lambda number: None
+    http: aiohttp.ClientSession,
+    url: str,
+    body: bytes,
+    *,
+    timeout_seconds: float,
+    on_chunks: Chunks = lambda number: None,
+    most_chunks: int = MOST_CHUNKS,
 ) -> Answer:
-    """Ask for a stream and hear it to its end; what goes wrong is in the answer. `on_chunks` is told of text as it comes."""
-    events = Events()
+    """Ask for a stream and hear it to its end; what goes wrong is in the answer, also one that does not end. `on_chunks` is told
+    of text as it comes."""
+    events = Events(most_chunks=most_chunks)
     began, fault = await _tried(timeout_seconds, lambda once: _hear(http, url, body, events, on_chunks, once))
     fault = fault or _verdict(events)
     first, last = (None, None) if fault else (events.first_at, events.last_at)

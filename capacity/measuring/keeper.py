@@ -82,7 +82,7 @@ class Keeper:
         """Saved every few seconds and after each level. A database that does not answer now is asked again."""
         now = self.means.now()
         news = len(found.stages) != self._stages
-        if not news and now - self._saved < SAVE:
+        if not news and abs(now - self._saved) < SAVE:  # clocks are set back too
             return
         for stage in found.stages[self._stages :]:
             self.means.say(stage_line(stage_rows([stage])[0]))
@@ -101,7 +101,7 @@ class Keeper:
     def should_stop(self) -> bool:
         """Asked four times a second; the row is looked at once."""
         now = self.means.now()
-        if now - self._looked >= LOOK:
+        if abs(now - self._looked) >= LOOK:
             self._looked = now
             self._asked_to_stop = self._reads_stop()
         return self._asked_to_stop or self.is_lost or self.means.ends()

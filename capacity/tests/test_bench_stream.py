@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -127,6 +128,19 @@ def test_an_answer_has_its_times_and_the_endpoint_s_own_counts():
 def test_without_a_usage_the_chunks_are_the_tokens_and_that_is_said():
     found = asyncio.run(asked(writes(ROLE, TEXT, TEXT, STOP, DONE)))
     assert found.counted and found.output_tokens == 2 and found.input_tokens is None
+
+
+def test_a_stream_that_does_not_end_is_left_where_it_is_far_longer_than_asked_for():
+    found = asyncio.run(asked(writes(*[TEXT * 100] * 20, STOP, DONE), ask=partial(ask_stream, most_chunks=1000)))
+    assert found.fault.kind == "error"
+    assert "more than 1000 pieces of text came, far more than were asked for" in found.fault.why
+
+
+@pytest.mark.parametrize("count", [10**400, 10**15, -5, 1e308, True, "9"])
+def test_a_count_that_no_answer_can_have_is_none(count):
+    usage = b"data: " + json.dumps({"choices": [], "usage": {"prompt_tokens": count, "completion_tokens": count}}).encode()
+    found = asyncio.run(asked(writes(ROLE, TEXT, TEXT, STOP, usage + b"\n\n", DONE)))
+    assert (found.fault, found.counted, found.output_tokens, found.input_tokens) == (None, True, 2, None)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,19 @@ def test_a_state_is_stored_as_it_is_and_one_that_ended_in_a_contradiction_begins
     assert read(document(bad, judged(bad), AT)) == State()
 
 
-@pytest.mark.parametrize("stored", [{}, None, [], {"kind": "", "of": 1, "slots": [[1]]}, {"kind": "", "of": "", "slots": 3}])
+def slot(at: Any = "2026-11-30T12:00:00+00:00", seconds: Any = 60, count: Any = 1) -> dict[str, Any]:
+    return {"kind": "", "of": "64", "slots": [[at, seconds, 0, 0, {"ttft": [count, 1]}, {}, {"requests": count}]]}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        *({}, None, [], {"kind": "", "of": 1, "slots": [[1]]}, {"kind": "", "of": "", "slots": 3}),
+        *(slot(at=odd) for odd in ("2026-11-30T12:00:00", "soon", None, 3)),
+        *(slot(seconds=odd) for odd in (float("inf"), float("nan"), -1, 10**400, "x")),
+        *(slot(count=odd) for odd in (float("inf"), float("nan"), -1, 10**400, [])),
+    ],
+)
 def test_what_cannot_be_read_begins_anew(stored: Any) -> None:
     assert read(stored) == State()
 

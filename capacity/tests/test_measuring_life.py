@@ -14,7 +14,7 @@ from capacity import services
 from capacity.bench.asked import Asked, Progress, Swept
 from capacity.domain.measurement.types import Setting, Stage
 from capacity.measuring import life, worker
-from capacity.measuring.keeper import Means
+from capacity.measuring.keeper import Keeper, Means
 from capacity.measuring.wish import Wish
 from capacity.models import BenchRun, Measurement, Replica, Slo
 from capacity.tests.factories import make_profile
@@ -342,3 +342,15 @@ def test_what_is_queued_is_told_to_the_worker_again_until_it_is_taken(monkeypatc
     assert life.claim(run, START)
     worker.watch(START)
     assert len(told) == 1 and told[0].startswith("bench.")
+
+
+def test_a_clock_that_is_set_back_delays_neither_the_stop_button_nor_the_heartbeat() -> None:
+    clock = Clock()
+    run = BenchRun.objects.create(profile=make_profile(), state="testing", heartbeat_at=START)
+    keeper = Keeper(run, clock.means)
+    assert not keeper.should_stop()
+    clock.time -= timedelta(hours=1)
+    BenchRun.objects.update(stop_asked=True)
+    keeper.progress(Progress(doing="measuring", level=1))
+    assert keeper.should_stop()
+    assert BenchRun.objects.get().heartbeat_at == clock.time

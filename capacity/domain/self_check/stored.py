@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from capacity.domain.self_check.judge import shape_of
 from capacity.domain.self_check.types import Finding, Slot, State
+
+LARGEST: Final = 1e15
+"""Beyond it floats would round what was counted."""
 
 
 def document(state: State, found: Finding, at: datetime) -> dict[str, Any]:
@@ -37,18 +40,38 @@ def read(stored: Any) -> State:
         if stored["kind"] == "optimistic":
             return State()
         return State(of=str(stored["of"]), slots=tuple(_slot(row) for row in stored["slots"]))
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return State()
 
 
 def _slot(row: Any) -> Slot:
     at, seconds, seconds_below, seconds_above, below, above, counts = row
     return Slot(
-        at=datetime.fromisoformat(at),
-        seconds=float(seconds),
-        seconds_below=float(seconds_below),
-        seconds_above=float(seconds_above),
-        below={name: (int(quick), int(count)) for name, (quick, count) in below.items()},
-        above={name: (int(quick), int(count)) for name, (quick, count) in above.items()},
-        counts={name: int(value) for name, value in counts.items()},
+        at=_instant(at),
+        seconds=_number(seconds),
+        seconds_below=_number(seconds_below),
+        seconds_above=_number(seconds_above),
+        below={name: (_count(quick), _count(count)) for name, (quick, count) in below.items()},
+        above={name: (_count(quick), _count(count)) for name, (quick, count) in above.items()},
+        counts={name: _count(value) for name, value in counts.items()},
     )
+
+
+def _instant(text: str) -> datetime:
+    """ValueError for one of no time zone: it can be laid beside no other."""
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    return found
+
+
+def _count(value: Any) -> int:
+    return int(_number(value))
+
+
+def _number(value: Any) -> float:
+    """ValueError for what no engine has ever counted."""
+    found = float(value)
+    if not 0 <= found <= LARGEST:
+        raise ValueError(f"{found} is no count")
+    return found
