@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Q, Sum
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from .briefings.brake_state import is_pulled
 from .domain.reasons import BRAKES
 from .last_good_views import load_measurements
-from .models import Action, Decision, LanguageModel, Lease, Node, Pass, Replica, Sample
+from .models import Action, BenchRun, Decision, LanguageModel, Lease, Node, Pass, Replica, Sample
 from .observation.hearing import HEARD, heard
 
 MISSED_PASSES = 3
@@ -200,14 +200,23 @@ def doubts(leases: list[Lease]) -> Iterator[Metric]:
 
 def fleet(now: datetime) -> Iterator[Metric]:
     replicas = GaugeMetricFamily("llmgw_replicas", "Replicas by state.", labels=["pool", "model", "profile", "state"])
+    testing = GaugeMetricFamily(
+        "llmgw_replicas_under_test", "Replicas that a sweep has to itself.", labels=["pool", "model", "profile"]
+    )
+    tested: dict[tuple[str, str, str], int] = defaultdict(int)
+    is_tested = Q(pk__in=BenchRun.objects.holding(now).order_by().values("replica"))
     present = Replica.objects.filter(gone_at__isnull=True).order_by()
     held: dict[tuple[str, str], int] = defaultdict(int)
-    for pool, model, profile, resource, state, count, units in present.values_list(
+    for pool, model, profile, resource, state, count, units, tests in present.values_list(
         "pool__name", "model__name", "profile__name", "profile__resource", "state"
-    ).annotate(count=Count("id"), held=Sum(F("units") * F("profile__hosts"))):
+    ).annotate(count=Count("id"), held=Sum(F("units") * F("profile__hosts")), tests=Count("id", filter=is_tested)):
         replicas.add_metric([pool, model, profile, state], count)
         held[pool, resource] += units
+        tested[pool, model, profile] += tests
     yield replicas
+    for labels, count in sorted(tested.items()):
+        testing.add_metric(labels, count)
+    yield testing
     units_family = GaugeMetricFamily(
         "llmgw_pool_units", "Units by class: offered, held, foreign.", labels=["pool", "resource", "kind"]
     )

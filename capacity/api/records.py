@@ -12,7 +12,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema
 from rest_framework import serializers
 
 from capacity.api.access import model_of
-from capacity.models import Action, Decision, LanguageModel, Pass, Replica, Sample
+from capacity.models import Action, BenchRun, Decision, LanguageModel, Pass, Replica, Sample
+from capacity.rows.replicas import is_one_of
 from quotas.api.catalog import Records
 from quotas.api.errors import bad_request
 from quotas.api.fields import UtcDateTimeField
@@ -50,12 +51,23 @@ class ReplicaSerializer(RecordSerializer):
     """An engine that serves a model, as last observed."""
 
     profile = serializers.CharField(source="profile.name", read_only=True)
+    under_test = serializers.BooleanField(read_only=True, help_text="A sweep has it to itself; no gateway is sent to it.")
 
     class Meta:
         model = Replica
         fields = (
             *("name", "pool", "model", "profile", "nodes", "units", "state", "since", "url", "devices", "removable"),
-            *("is_registered", "drained_for", "drain_reason", "created_at", "ready_at", "gone_at", "seen_at", "message"),
+            *(
+                "is_registered",
+                "under_test",
+                "drained_for",
+                "drain_reason",
+                "created_at",
+                "ready_at",
+                "gone_at",
+                "seen_at",
+                "message",
+            ),
         )
 
     def to_representation(self, instance: Replica) -> dict[str, Any]:
@@ -149,7 +161,9 @@ class Replicas(Records):
     lookup_field = lookup_url_kwarg = "name"
 
     def rows(self, user: User) -> QuerySet[Replica]:
-        return Replica.objects.visible_to(user).select_related("pool", "model", "profile").order_by("name")
+        held = is_one_of(BenchRun.objects.holding(self.now()), "replica")
+        rows = Replica.objects.visible_to(user).annotate(under_test=held)
+        return rows.select_related("pool", "model", "profile").order_by("name")
 
 
 @extend_schema(tags=["decisions"])

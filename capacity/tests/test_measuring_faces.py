@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
@@ -12,9 +12,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from capacity import exporter
 from capacity.briefings import sweep_facts
 from capacity.measuring import worker
-from capacity.models import BenchRun, LanguageModel
+from capacity.models import BenchRun, LanguageModel, Replica
 from capacity.tests.api_people import member, person
 from capacity.tests.factories import make_scope
 from capacity.tests.fleet import Fleet
@@ -245,6 +246,21 @@ def test_a_replica_under_test_is_marked_on_its_page(live: Fleet, operator: Any) 
     assert link in operator.get(reverse("model", args=["chat"])).content.decode()
     (node,) = replica.nodes
     assert link in operator.get(reverse("node", args=[node])).content.decode()
+    Replica.objects.filter(pk=replica.pk).update(is_registered=True)
+    assert link in operator.get(reverse("engines")).content.decode()
+
+
+def test_a_replica_under_test_is_said_so_by_the_api_and_to_prometheus_and_keeps_its_state(live: Fleet) -> None:
+    replica = live.profile.replicas.order_by("name").first()
+    BenchRun.objects.create(profile=live.profile, replica=replica, state="testing", heartbeat_at=datetime.now(UTC), slo_text=SLO)
+    rows = person("otto", is_operator=True).get("/api/v1/replicas").json()["results"]
+    assert [(row["state"], row["under_test"]) for row in rows] == [("ready", True), ("ready", False)]
+    found = {family.name: family.samples for family in exporter.fleet(datetime.now(UTC))}
+    assert [sample.value for sample in found["llmgw_replicas_under_test"]] == [1]
+    assert [sample.value for sample in found["llmgw_replicas"]] == [2]
+    later = datetime.now(UTC) + timedelta(minutes=1)
+    found = {family.name: family.samples for family in exporter.fleet(later)}
+    assert [sample.value for sample in found["llmgw_replicas_under_test"]] == [0]
 
 
 def test_a_run_that_is_done_leads_to_its_measurement(live: Fleet, operator: Any) -> None:

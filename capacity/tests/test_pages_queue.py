@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from capacity.models import BenchRun, Measurement, Pass, Replica
+from capacity.models import BenchRun, LanguageModel, Measurement, Pass, Replica, Slo
 from capacity.tests.factories import make_measurement, make_model, make_pool, make_profile, make_scope
 from capacity.tests.pages import HOSTILE, make_person
 from capacity.views.measurement_queue import why_of
@@ -42,6 +42,8 @@ def test_outdated_ones_in_use_come_first_by_how_many_replicas_rest_on_them(clien
     profile("never", status="current", max_concurrency=0, kind="never_met")
     profile("more", status="current", kind="at_least")
     profile("typed", status="assumed")
+    profile("told", status="current", kind="")
+    profile("unbound", status="current", kind="not_binding")
     profile("idle", status="stale")
     profile("new")
     profile("one", status="stale", running=1)
@@ -49,7 +51,7 @@ def test_outdated_ones_in_use_come_first_by_how_many_replicas_rest_on_them(clien
     retired = profile("retired")
     retired.state = "retire"
     retired.save()
-    assert queued(client) == ["three", "one", "new", "idle", "typed", "more", "never"]
+    assert queued(client) == ["three", "one", "new", "idle", "typed", "more", "told", "unbound", "never"]
 
 
 def test_a_button_starts_the_usual_sweep(client: Any, operator: Any) -> None:
@@ -61,6 +63,24 @@ def test_a_button_starts_the_usual_sweep(client: Any, operator: Any) -> None:
     run = BenchRun.objects.get()
     assert (answer.status_code, run.profile, run.own_replica, run.reason) == (302, made, True, row.fields["reason"])
     assert client.get(reverse("measurements_queue")).context["rows"][0].open_run == run.pk
+
+
+@pytest.mark.parametrize(
+    ("slo", "leads_to"),
+    [(None, "languagemodel/"), ({}, "slo/"), ({"ttft_percentile": 95, "ttft_ms": 500}, "")],
+)
+def test_where_there_is_no_slo_to_judge_by_queue_and_page_lead_to_setting_one(
+    client: Any, operator: Any, slo: Any, leads_to: str
+) -> None:
+    made = profile("new")
+    if slo is not None:
+        LanguageModel.objects.update(slo=Slo.objects.create(name="quick", **slo))
+    queue = client.get(reverse("measurements_queue")).content.decode()
+    page = client.get(reverse("measure", args=[made.pk]) + "?where=own").content.decode()
+    for text in (queue, page):
+        assert ("set an SLO first →" in text) == bool(leads_to)
+        assert f"capacity/{leads_to}" in text or not leads_to
+    assert ("measure (" in queue) == (not leads_to)
 
 
 def test_viewers_see_their_own_without_a_button(client: Any) -> None:
@@ -106,4 +126,7 @@ def test_why_names_what_is_poor_about_it() -> None:
     made = {"max_concurrency": 8, "tokens_per_second": 1}
     assert why_of(None, 0) == "unmeasured; nothing runs on it"
     assert why_of(Measurement(status="stale", **made), 1) == "outdated; 1 replica rests on it"
-    assert why_of(Measurement(status="current", **made), 2) == "nothing above 8 in flight was judged; 2 replicas rest on it"
+    current = Measurement(status="current", kind="at_least", **made)
+    assert why_of(current, 2) == "nothing above 8 in flight was judged; 2 replicas rest on it"
+    unkind = Measurement(status="current", **made)
+    assert why_of(unkind, 0) == "nobody knows whether 8 in flight is its limit; nothing runs on it"

@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from quotas.services.rows import LONGEST_REASON
@@ -21,6 +22,7 @@ from ..services.endpoints import why_not_forgotten
 from ..sources.look import Look
 from .frame import frame_of
 from .model_page import visible_model
+from .replica_rows import tests_of
 
 PAGE_ROWS = 100
 MOST_HOSTS = 50
@@ -64,7 +66,9 @@ def engines(request: HttpRequest) -> HttpResponse:
     )
     rows = found.select_related("model", "profile").order_by("model__name", "name")
     page = Paginator(rows, PAGE_ROWS).get_page(request.GET.get("page"))
-    return render(request, "pages/engines.html", {"page": page, "place": "models"})
+    tests = tests_of(list(page.object_list), timezone.now())
+    engines = [(engine, tests.get(engine.pk)) for engine in page]
+    return render(request, "pages/engines.html", {"page": page, "engines": engines, "place": "models"})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

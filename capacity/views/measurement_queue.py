@@ -17,12 +17,13 @@ from ..models import BenchRun, Measurement, Profile
 from .frame import frame_of
 from .live import live
 from .measurements import PAGE_ROWS, to_measure
-from .sweeps import initial
+from .sweeps import has_slo, initial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A profile to measure. `fields`: what its button sends, the usual sweep; `open_run`: one is queued or under way."""
+    """A profile to measure. `fields`: what its button sends, the usual sweep; `open_run`: one is queued or under way;
+    `has_slo`: its model has bounds to measure against, without which the button would be refused."""
 
     profile: Any
     measurement: Measurement | None
@@ -30,6 +31,7 @@ class Waiting:
     fields: dict[str, Any]
     duration: str
     open_run: int | None
+    has_slo: bool
 
 
 @live
@@ -53,6 +55,7 @@ def waiting(profile: Any, measurement: Measurement | None, open_run: int | None)
         fields={**usual, "where": "own", "reason": why[:LONGEST_REASON]},
         duration=minutes(levels * (usual["seconds"] + WARM_UP_SECONDS)),
         open_run=open_run,
+        has_slo=has_slo(profile.model),
     )
 
 
@@ -67,4 +70,6 @@ def why_of(measurement: Measurement | None, running: int) -> str:
         return f"assumed, not measured; {rest}"
     if measurement.max_concurrency == 0:
         return f"never met its SLO; {rest}"
+    if not measurement.kind:
+        return f"nobody knows whether {measurement.max_concurrency} in flight is its limit; {rest}"
     return f"nothing above {measurement.max_concurrency} in flight was judged; {rest}"

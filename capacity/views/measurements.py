@@ -17,6 +17,8 @@ PAGE_ROWS = 100
 SWEEPS_SHOWN = 10
 SUBJECT = "measurement:"
 UNBOUNDED = (Measurement.Kind.AT_LEAST, Measurement.Kind.NOT_BINDING)
+UNLOCATED = (*UNBOUNDED, "")
+"""Those without a kind say nothing of their limit."""
 LOCATED = 9
 
 
@@ -71,15 +73,15 @@ def _worst_first(profiles: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def to_measure(profiles: QuerySet[Any]) -> QuerySet[Any]:
-    """What is worth a sweep: outdated in use, unmeasured, outdated, assumed, at least, never met; within each those first that
-    most replicas rest on. Retired profiles and those whose limit was located are none."""
+    """What is worth a sweep: outdated in use, unmeasured, outdated, assumed, limit not located, never met; within each those
+    first that most replicas rest on. Retired profiles and those whose limit was located are none."""
     rank = _ranked(
         When(evidence=Measurement.Status.STALE, running__gt=0, then=Value(0)),
         When(in_use__isnull=True, then=Value(1)),
         When(evidence=Measurement.Status.STALE, then=Value(2)),
         When(evidence=Measurement.Status.ASSUMED, then=Value(3)),
         When(concurrency=0, then=Value(5)),
-        When(kind__in=UNBOUNDED, then=Value(4)),
+        When(kind__in=UNLOCATED, then=Value(4)),
     )
     waiting = with_evidence(profiles.exclude(state=Profile.State.RETIRE)).annotate(rank=rank).filter(rank__lt=LOCATED)
     return waiting.order_by("rank", "-running", "measured", "model__name", "name", "pk")

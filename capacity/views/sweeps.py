@@ -21,7 +21,8 @@ from ..briefings.sweep_facts import Facts, facts_of, minutes, own_sentence, plac
 from ..domain.measurement.slo_text import slo_text
 from ..measuring.document import read_progress, read_stages
 from ..measuring.wish import USUAL_INPUT, USUAL_OUTPUT, Wish, slo_of
-from ..models import BenchRun, Profile, Slo
+from ..models import BenchRun, LanguageModel, Profile, Slo
+from ..slo_rows import slo_of_row
 from .sweep_chart import chart_of
 
 WHERE = [("own", "a replica of its own"), ("take", "one that runs")]
@@ -73,9 +74,15 @@ def measure(request: HttpRequest, pk: int) -> HttpResponse:
         "open": BenchRun.objects.open().filter(profile=profile).first(),
         "command": command_of(facts.run) if facts else "",
         "longest": LONGEST_REASON,
+        "has_slo": has_slo(profile.model),
         "place": "measurements",
     }
     return render(request, "pages/measure.html", context, status=400 if form.errors and request.method == "POST" else 200)
+
+
+def has_slo(model: LanguageModel) -> bool:
+    """Whether it has bounds that a sweep could be judged by."""
+    return model.slo is not None and slo_of_row(model.slo) is not None
 
 
 def initial(profile: Profile) -> dict[str, Any]:

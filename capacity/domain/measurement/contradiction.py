@@ -65,7 +65,8 @@ def _of_model(run: Run, measured: str | None, served_names: Iterable[str]) -> st
     names = [_plain(name.rstrip("/").rpartition("/")[2]) for name in (run.model, *served_names, *paths)]
     if not found or any(name and (name in found or found in name) for name in names):
         return ""
-    return f"It was measured with {measured}, and the profile serves {run.model}."
+    said = f"It was measured with {measured}, and the profile serves {run.model}."
+    return f"{said} Where both are one, add “{measured}” to the served names of {run.model}, or accept it."
 
 
 def _plain(text: str) -> str:
