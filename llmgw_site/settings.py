@@ -155,6 +155,12 @@ TIME_ZONE = env.TIME_ZONE
 USE_TZ = True
 USE_I18N = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FILES = 500  # as many as an import reads
+FILE_UPLOAD_HANDLERS = [
+    "llmgw_site.uploads.WithinLimits",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 
 # --- API ----------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -22,4 +22,5 @@ urlpatterns = [
     path("", include("capacity.urls")),
 ]
 
+handler400 = "llmgw_site.views.refused"
 handler500 = "llmgw_site.views.broken"

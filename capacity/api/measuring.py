@@ -16,10 +16,10 @@ from capacity import services
 from capacity.api import bodies
 from capacity.api.verbs import OPERATORS, read
 from capacity.exported import measurement_document
-from capacity.importing import LARGEST_UPLOAD, Asked, Judged, judged, profile_named, read_uploads, store, would_store
+from capacity.importing import Asked, Judged, judged, profile_named, read_uploads, store, would_store
 from capacity.models import Measurement, Profile
 from quotas.api.base import ApiView, require
-from quotas.api.errors import Problem, bad_request
+from quotas.api.errors import bad_request
 from quotas.api.fields import UtcDateTimeField, WordsField
 
 
@@ -54,8 +54,6 @@ class MeasurementImport(ApiView):
 
         Nothing is stored unless all of it is."""
         require(request.user.may_operate, OPERATORS)
-        if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_UPLOAD:
-            raise Problem(413, "too_large", f"The files are larger than {LARGEST_UPLOAD // 2**20} MB together.")
         asked = self.asked(request)
         profile = profile_named(Profile.objects.visible_to(request.user), asked["model"], asked["profile"])
         wish = Asked(profile=profile, **{name: asked[name] for name in ("slo", "replicas", "sweep", "concurrency")})

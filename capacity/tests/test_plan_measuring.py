@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from capacity.domain import parse_snapshot, plan_json
 from capacity.domain.plan import plan
 from capacity.tests.builders import actions, answer, fleet, hold, model, node, profile, ready, replica
-from capacity.tests.strategies import examples
+from capacity.tests.plan_ledger import Ledger
+from capacity.tests.strategies import busy_snapshots, calm_snapshots, examples, often, snapshots
 
 TEST = {"under_test": True}
 BACK = {"give_back": True}
@@ -107,3 +108,36 @@ def test_after_its_sweep_it_is_drained_where_the_model_takes_nothing_back(mode: 
 def test_after_its_sweep_it_is_an_ordinary_replica_of_a_model_in_auto() -> None:
     assert actions(fleet([replica("a", in_flight=9), row_of("own", "ready", 9, **BACK)])) == []
     assert answer(fleet([replica("a", in_flight=1), row_of("own", "ready", 0, **BACK)])) == ("remove", "rest_under_threshold", 1)
+
+
+@st.composite
+def sweeping(draw: st.DrawFn) -> dict[str, Any]:
+    """Whole snapshots in which sweeps wait, run and are over, among outdated replicas and models that compete."""
+    document: dict[str, Any] = draw(st.one_of(snapshots(), calm_snapshots(), busy_snapshots(guarantees=True)))
+    for row in document["replicas"] or []:
+        row |= {flag: True for flag in ("under_test", "give_back", "outdated") if draw(often(False, True, weight=3))}
+    for row in document["profiles"]:
+        row["measure"] = draw(often(False, True, weight=2))
+    return document
+
+
+@given(sweeping())
+@examples(60)
+def test_no_start_for_a_sweep_breaks_a_limit_and_nothing_is_done_to_a_replica_twice_or_under_test(
+    document: dict[str, Any],
+) -> None:
+    ledger, rows = Ledger(document), {row["name"]: row for row in document["replicas"] or []}
+    done: set[str] = set()
+    for action in plan_json(document)["actions"]:
+        if action["op"] != "start":
+            row = rows[action["replica"]]
+            assert not row.get("under_test") and row["name"] not in done, action
+            assert action["op"] != "undrain" or not row.get("outdated"), action
+            done.add(row["name"])
+            continue
+        one = ledger.models[action["model"]]
+        wanted = one.profiles[action["profile"]]
+        held = sum(holder is one for holder, _ in ledger.holdings)
+        assert not ledger.over(one, wanted, 1) and (one.maximum is None or held < one.maximum), action
+        assert wanted.active and set(ledger.best_fit(wanted) or ()) == set(action["nodes"]), action
+        ledger.start(action["model"], action["profile"], action["nodes"])

@@ -94,3 +94,57 @@ def lose_something(data: st.DataObject, fleet: Document) -> None:
     elif what == "bound":
         model = data.draw(st.sampled_from(fleet["models"]))
         model |= {"min_replicas": 1, "max_replicas": data.draw(st.sampled_from([None, 1, 2]))}
+
+
+@examples(25)
+@given(fleets(), st.data())
+def test_sweeps_outdated_replicas_and_cordons_together_reach_a_fixed_point(fleet: Document, data: st.DataObject) -> None:
+    """A sweep's replica is its own for two passes, then stays where its model acts and else goes back."""
+    demand = {m["name"]: data.draw(st.integers(0, 25)) for m in fleet["models"]}
+    for model in fleet["models"]:
+        model["mode"] = data.draw(often("auto", "add_only", "advise", "paused", weight=4))
+    for row in fleet["profiles"]:
+        row |= {"measure": data.draw(often(False, True)), "state": data.draw(often("active", "retire", "no_new"))}
+    for replica in fleet["replicas"]:
+        replica |= {"outdated": data.draw(often(False, True, weight=2)), "under_test": data.draw(often(False, True))}
+    quiet, passes = 0, 0
+    while quiet < 40:
+        spread_over_the_rest(fleet, demand)
+        plan = plan_json(fleet)
+        refuse_what_touches_a_sweep(fleet, plan)
+        acts = [action for action in plan["actions"] if not action.get("advice")]
+        quiet = 0 if acts else quiet + 1
+        fleet = after_sweeps(step(fleet, plan, PASS_SECONDS, 15, 30), plan, ends=passes % 3 == 2)
+        passes += 1
+        assert passes < 250, f"still acting after {passes} passes: {acts}"
+
+
+def spread_over_the_rest(fleet: Document, demand: dict[str, int]) -> None:
+    """A replica under test gets nothing of its model's requests."""
+    tested = [r for r in fleet["replicas"] if r.get("under_test")]
+    fleet["replicas"] = [r for r in fleet["replicas"] if not r.get("under_test")]
+    spread(fleet, demand)
+    fleet["replicas"] += [r | {"in_flight": 40} for r in tested]
+
+
+def refuse_what_touches_a_sweep(fleet: Document, plan: Document) -> None:
+    rows = {r["name"]: r for r in fleet["replicas"]}
+    for action in plan["actions"]:
+        row = rows.get(action.get("replica"), {})
+        assert not row.get("under_test"), action
+        assert not (action["op"] == "undrain" and row.get("outdated")), action
+
+
+def after_sweeps(fleet: Document, plan: Document, *, ends: bool) -> Document:
+    """What was started for a sweep is under test; where sweeps end, none is any more."""
+    acts = {m["name"]: m["mode"] == "auto" for m in fleet["models"]}
+    begun = [(a["model"], a["profile"]) for a in plan["actions"] if a["reason"] == "measure" and a["op"] == "start"]
+    new = {f"new-{plan['at']}-{number}" for number, a in enumerate(plan["actions"]) if a["reason"] == "measure"}
+    for replica in fleet["replicas"]:
+        if replica["name"] in new:
+            replica |= {"under_test": True, "give_back": True}
+        elif ends and replica.get("under_test"):
+            replica |= {"under_test": False, "give_back": replica.get("give_back", False) and not acts[replica["model"]]}
+    for row in fleet["profiles"]:
+        row["measure"] = row.get("measure", False) and (row["model"], row["name"]) not in begun
+    return fleet

@@ -10,7 +10,15 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
+from django.conf import settings
+from django.core.exceptions import (
+    NON_FIELD_ERRORS,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+    TooManyFilesSent,
+)
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import InterfaceError, OperationalError
 from django.db.models import ProtectedError
@@ -93,6 +101,10 @@ def _problem(error: Exception) -> Problem:
             return of_validation(error)
         case Http404():
             return not_found()
+        case RequestDataTooBig() | TooManyFilesSent() | TooManyFieldsSent():
+            return Problem(413, "too_large", of_suspicion(error))
+        case SuspiciousOperation():
+            return bad_request(of_suspicion(error))
         case PermissionDenied():
             return Problem(403, "permission_denied", "You may not do that.")
         case ProtectedError():
@@ -118,6 +130,18 @@ def _of_framework(error: exceptions.APIException) -> Problem:
     if isinstance(error, exceptions.Throttled) and error.wait is not None:
         problem.headers["Retry-After"] = str(int(error.wait) + 1)
     return problem
+
+
+def of_suspicion(error: Exception) -> str:
+    """One sentence for a request that the framework does not take."""
+    match error:
+        case RequestDataTooBig():
+            return "The request is larger than what is read at once; send fewer or smaller files."
+        case TooManyFilesSent():
+            return f"At most {settings.DATA_UPLOAD_MAX_NUMBER_FILES} files are read at once."
+        case TooManyFieldsSent():
+            return f"At most {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS} fields are read at once."
+    return "The request is not one that can be read."
 
 
 def of_validation(error: DjangoValidationError) -> Problem:
