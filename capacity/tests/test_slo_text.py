@@ -47,6 +47,8 @@ def test_it_is_read_however_it_is_written_and_shown_in_one_way(text: str, plain:
         ("", "at least one bound"),
         ("errors 2%", "at least one bound"),
         ("ttft 500", "'ttft 500' is no bound"),
+        ("ttft p95", "'ttft p95' is no bound"),
+        ("ttft p95500", "'ttft p95500' is no bound"),
         ("latency p95 500", "'latency p95 500' is no bound"),
         ("ttft p0 500", "from p1 to p99"),
         ("ttft p100 500", "from p1 to p99"),

@@ -17,7 +17,7 @@ LONGEST: Final = 200
 MOST_MS: Final = 10**9
 _NAMES: Final = {"ttft": "ttft", "tpot": "tpot", "itl": "tpot", "e2e": "e2e"}
 _BOUND: Final = re.compile(
-    r"(?P<latency>[a-z0-9]+) +p(?P<percentile>[0-9]{1,3}) *(?:≤|<=)? *(?P<ms>[0-9]+(?:\.[0-9]+)?) *(?:ms)?"
+    r"(?P<latency>[a-z0-9]+) +p(?P<percentile>[0-9]{1,3})(?: *(?:≤|<=) *| +)(?P<ms>[0-9]+(?:\.[0-9]+)?) *(?:ms)?"
 )
 _ERRORS: Final = re.compile(r"errors *(?:≤|<=)? *(?P<share>[0-9]+(?:\.[0-9]+)?) *%")
 
