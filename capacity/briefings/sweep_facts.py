@@ -12,6 +12,7 @@ from ..domain.measurement.slo_text import slo_text
 from ..domain.phrases import number
 from ..domain.plan import plan
 from ..domain.types import Decision, Plan, Snapshot
+from ..measuring.life import NONE_TO_TAKE, takeable
 from ..measuring.wish import slo_of
 from ..models import BenchRun, Measurement
 from ..reconcile import pools, unbroken_since
@@ -104,7 +105,8 @@ def _take(run: BenchRun, built: Built) -> Take:
     model = run.profile.model.name
     replicas = built.snapshot.replicas or ()
     ready = [r for r in replicas if r.model == model and r.state == "ready" and not r.under_test]
-    mine = [r for r in ready if r.profile == run.profile.name]
+    of_now = set(takeable(run).values_list("name", flat=True))
+    mine = [r for r in ready if r.profile == run.profile.name and r.name in of_now]
     taken = min(mine, key=lambda r: (r.in_flight is None, r.in_flight or 0, r.name), default=None)
     before = plan(built.snapshot, built.policy)
     after = plan(_without(built.snapshot, taken.name), built.policy) if taken else before
@@ -176,7 +178,7 @@ def take_sentence(facts: Facts) -> str:
     if take is None:
         return UNREAD
     if take.replica is None:
-        return "No replica of the profile is ready: there is none to take."
+        return NONE_TO_TAKE
     stay = f"{take.ready - 1} of {number(take.ready, 'ready replica')} stay"
     loads = f"{_shown(take.before)} → {_shown(take.after)} requests in flight within the SLO; now {_shown(take.now)}"
     starts = f" The next pass would start {number(take.starts, 'replica')} in its place." if take.starts else ""

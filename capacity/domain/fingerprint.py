@@ -41,7 +41,12 @@ def run_fingerprint(run: Run) -> str:
 
 
 def fingerprint(run: Run, purpose: Purpose) -> str:
-    return _digest([run_fingerprint(run), purpose.slo, purpose.input_tokens, purpose.output_tokens])
+    return print_for(run_fingerprint(run), purpose)
+
+
+def print_for(run_print: str, purpose: Purpose) -> str:
+    """As `fingerprint`, of what a replica's own run fingerprint says that it runs."""
+    return _digest([run_print, purpose.slo, purpose.input_tokens, purpose.output_tokens])
 
 
 def _digest(parts: object) -> str:

@@ -6,20 +6,22 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import structlog
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from ..bench.asked import Asked
 from ..bench.levels import parse_levels
+from ..fingerprints import run_print
 from ..fleet_scrape import allowed_networks
 from ..models import BenchRun, Replica
 from ..querysets import HEARD
 from .keeper import Keeper, Lost, Means, Over, end
-from .result import store
+from .result import runs, store
 from .wish import slo_of
 
 log = structlog.get_logger(__name__)
 
 State = BenchRun.State
+NONE_TO_TAKE: Final = "No replica that runs what the profile is now is ready: there is none to take."
 MOST_READING: Final = timedelta(seconds=15)
 MOST_WAIT: Final = timedelta(hours=1)
 """So long a run waits for room; the sweeps behind it wait with it."""
@@ -31,8 +33,16 @@ def claim(run: BenchRun, now: datetime) -> bool:
     """Whether the run is this worker's from here on. A second delivery of one task finds it taken."""
     mine = BenchRun.objects.filter(pk=run.pk, state=State.QUEUED, stop_asked=False)
     claimed = bool(mine.update(state=first_state(run), started_at=now, heartbeat_at=now, message=""))
-    run.refresh_from_db()
+    read_back(run)
     return claimed
+
+
+def read_back(run: BenchRun) -> None:
+    """As the row is now. It goes with its profile and its model, which somebody may have removed meanwhile."""
+    try:
+        run.refresh_from_db()
+    except BenchRun.DoesNotExist:
+        run.state, run.message = State.FAILED, "Its profile was removed while it ran: nothing is stored."
 
 
 def first_state(run: BenchRun) -> str:
@@ -56,7 +66,7 @@ def carry(run: BenchRun, means: Means) -> BenchRun:
     except Exception as error:
         log.exception("sweep_broke", run=run.pk)
         end(run, State.FAILED, f"It broke off: {type(error).__name__}. The log of its worker says more.", means.now())
-    run.refresh_from_db()
+    read_back(run)
     return run
 
 
@@ -64,7 +74,7 @@ def _carry(keeper: Keeper) -> None:
     endpoint = keeper.run.endpoint or _replica(keeper).url
     keeper.beat(state=State.TESTING, message="")
     keeper.refuse_where_stopped()
-    asked = asked_of(keeper.run, endpoint)
+    asked, was = asked_of(keeper.run, endpoint), runs(keeper.run)
     keeper.means.say(f"Sweeps {keeper.run.profile} at {keeper.run.replica or endpoint}.")
     swept = keeper.means.sweep(asked, progress=keeper.progress, should_stop=keeper.should_stop)
     if keeper.is_lost:
@@ -74,7 +84,7 @@ def _carry(keeper: Keeper) -> None:
         why = "Its worker was ended." if swept.ended == "stopped" and keeper.means.ends() else swept.why
         raise Over(State.STOPPED if swept.ended == "stopped" else State.FAILED, why)
     keeper.beat()
-    measurement, why = store(keeper.run, asked.slo, swept, keeper.means.now())
+    measurement, why = store(keeper.run, asked.slo, swept, was, keeper.means.now())
     fields: dict[str, Any] = {"measurement": measurement} if measurement else {}
     end(keeper.run, State.DONE, why, keeper.means.now(), **fields)
 
@@ -149,7 +159,7 @@ def _taken(keeper: Keeper) -> Replica:
     """Takes the least busy ready one, and waits until it has finished what it serves."""
     replica = to_take(keeper.run, keeper.means)
     if replica is None:
-        raise Over(State.FAILED, "No replica of the profile is ready: there is none to take.")
+        raise Over(State.FAILED, NONE_TO_TAKE)
     seconds, begun = empty_seconds(keeper.run), keeper.means.now()
     run = keeper.beat(replica=replica, message=f"{replica.name} finishes what it serves, for at most {seconds} s.")
     keeper.means.say(run.message)
@@ -163,10 +173,15 @@ def _taken(keeper: Keeper) -> Replica:
     return replica
 
 
+def takeable(run: BenchRun) -> QuerySet[Replica]:
+    """Ready ones that run what the profile is now, or nobody knows what: another's measurement would be outdated at once."""
+    of_now = Q(fingerprint__in=("", run_print(run.profile, run.profile.model.name)))
+    return Replica.objects.filter(of_now, profile=run.profile, state=Replica.State.READY, gone_at=None, intent="").exclude(url="")
+
+
 def to_take(run: BenchRun, means: Means) -> Replica | None:
-    """The least busy ready replica of the profile, those of unknown load last."""
-    ready = Replica.objects.filter(profile=run.profile, state=Replica.State.READY, gone_at=None, intent="").exclude(url="")
-    loads = {row: means.load(BenchRun(profile=run.profile, replica=row)) for row in ready.order_by("name")}
+    """The least busy of those, the ones of unknown load last."""
+    loads = {row: means.load(BenchRun(profile=run.profile, replica=row)) for row in takeable(run).order_by("name")}
     return min(loads, key=lambda row: (loads[row] is None, (loads[row] or (0,))[0], row.name), default=None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
@@ -12,18 +13,31 @@ from .. import services
 from ..bench.asked import Swept
 from ..domain.measurement.judge import judge
 from ..domain.measurement.types import Slo, Sweep
+from ..fingerprints import run_print
 from ..models import BenchRun, Measurement
 
 
-def store(run: BenchRun, slo: Slo, swept: Swept, now: datetime) -> tuple[Measurement | None, str]:
-    """The stored measurement, None where the sweep gives none, and the sentence that says so."""
+def runs(run: BenchRun) -> str:
+    """The run fingerprint of what is swept: the replica's own; where it has none, and outside of the fleet, the profile's now."""
+    own = run.replica.fingerprint if run.replica else ""
+    return own or run_print(run.profile, run.profile.model.name)
+
+
+def store(run: BenchRun, slo: Slo, swept: Swept, was: str, now: datetime) -> tuple[Measurement | None, str]:
+    """The stored measurement, None where the sweep gives none, and the sentence that says so. `was`: what `runs` said when the
+    sweep began; where the profile is another by now, the measurement is outdated."""
     judgement = judge(Sweep(setting=swept.setting, stages=swept.stages), slo)
     if judgement.measured is None:
         return None, f"It gives no measurement: {judgement.why}"
     actor = User.objects.filter(username=run.actor).first()
     try:
         stored, warnings = services.measurement_store(
-            run.profile, judgement, slo=slo, actor=actor, reason=reason_of(run), origin=origin_of(swept, now)
+            run.profile,
+            judgement,
+            slo=slo,
+            actor=actor,
+            reason=reason_of(run),
+            origin=replace(origin_of(swept, now), run_print=was),
         )
     except ValidationError as error:
         return None, f"It was measured and not stored: {' '.join(error.messages)}"

@@ -16,7 +16,7 @@ from django.utils import timezone
 from quotas.models import User
 from quotas.services import exclusive, save
 
-from ..domain.fingerprint import Run, fingerprint
+from ..domain.fingerprint import Run, fingerprint, print_for, run_fingerprint
 from ..domain.measurement.contradiction import Contradictions, contradictions
 from ..domain.measurement.document import evidence_of, measured_document, setting_document, stage_document
 from ..domain.measurement.level import whole_level
@@ -27,6 +27,7 @@ from ..models import Measurement, Profile
 from ..slo_rows import row_of_slo
 
 SIX_DIGITS: Final = Decimal("0.000001")
+CHANGED: Final = "It was measured of what the profile was before it was changed."
 UNASKED: Final = "Say why it is stored: the reason stands in the history."
 
 
@@ -39,6 +40,8 @@ class Origin:
     cache_hit_rate: float | None = None
     engine_version: str = ""
     """What the engine itself said, where llmgw ran the sweep; the file's stands before it."""
+    run_print: str = ""
+    """The run fingerprint of the replica that llmgw swept; empty: unknown."""
 
 
 NOWHERE: Final = Origin()
@@ -137,8 +140,12 @@ def _held_against(row: Measurement, judgement: Judgement, slo: Slo | None, origi
     version = setting.engine_version or origin.engine_version
     found = contradictions(run, replace(setting, engine_version=version or None), model.served_names)
     said = [*found.sentences, *_of_slo(row, slo)]
+    purpose = purpose_of(model, row.slo if model.slo else None)
     if not found.elsewhere:
-        row.fingerprint = fingerprint(_as_measured(run, found), purpose_of(model, row.slo if model.slo else None))
+        row.fingerprint = fingerprint(_as_measured(run, found), purpose)
+    if origin.run_print not in ("", run_fingerprint(run)):
+        said.append(CHANGED)
+        row.fingerprint = print_for(origin.run_print, purpose)
     if not said:
         return []
     row.status, row.stale_cause = Measurement.Status.STALE, Measurement.Cause.FINGERPRINT

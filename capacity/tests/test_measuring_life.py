@@ -13,10 +13,11 @@ from django.core.exceptions import ValidationError
 from capacity import services
 from capacity.bench.asked import Asked, Progress, Swept
 from capacity.domain.measurement.types import Setting, Stage
+from capacity.fingerprints import present_print
 from capacity.measuring import life, worker
 from capacity.measuring.keeper import Keeper, Means
 from capacity.measuring.wish import Wish
-from capacity.models import BenchRun, Measurement, Replica, Slo
+from capacity.models import BenchRun, LanguageModel, Measurement, Profile, Replica, Slo
 from capacity.tests.factories import make_profile
 from capacity.tests.fleet import START, Fleet
 
@@ -314,7 +315,7 @@ def test_one_that_does_not_empty_is_given_back_unmeasured() -> None:
 
 def test_where_none_is_ready_there_is_none_to_take() -> None:
     run = carried(asked_run(Fleet(), where="take"), Clock())
-    assert (run.state, run.message) == ("failed", "No replica of the profile is ready: there is none to take.")
+    assert (run.state, run.message) == ("failed", life.NONE_TO_TAKE)
 
 
 def test_the_worker_carries_what_is_queued_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,3 +355,58 @@ def test_a_clock_that_is_set_back_delays_neither_the_stop_button_nor_the_heartbe
     keeper.progress(Progress(doing="measuring", level=1))
     assert keeper.should_stop()
     assert BenchRun.objects.get().heartbeat_at == clock.time
+
+
+def edit(fleet: Fleet, version: str) -> None:
+    profile = Profile.objects.get(pk=fleet.profile.pk)
+    profile.engine_version = version
+    services.save(profile, actor=None, reason="upgrade")
+
+
+def while_it_tests(run: BenchRun, do: Callable[[], Any]) -> Callable[[], None]:
+    """Once, as soon as the run is testing."""
+    left = [do]
+
+    def each() -> None:
+        if left and BenchRun.objects.filter(pk=run.pk, state="testing").exists():
+            left.pop()()
+
+    return each
+
+
+@pytest.mark.parametrize("wish", [{"where": "own"}, {"where": "take"}, {"endpoint": "http://127.0.0.1:9999"}])
+def test_what_is_measured_while_its_profile_is_changed_is_outdated_and_good_again_when_it_is_changed_back(
+    wish: dict[str, str],
+) -> None:
+    slo = Slo.objects.create(name="fast", ttft_percentile=95, ttft_ms=500, tpot_percentile=95, tpot_ms=50)
+    fleet = Fleet(min_replicas=2, slo=slo)
+    clock = Clock(fleet)
+    fleet.passes(3)
+    run = asked_run(fleet, slo="", **wish)
+    clock.each = while_it_tests(run, lambda: edit(fleet, "2"))
+    measured = carried(run, clock).measurement
+    assert measured is not None
+    assert (measured.status, measured.stale_cause) == ("stale", "fingerprint")
+    assert measured.stale_why == "It was measured of what the profile was before it was changed."
+    edit(fleet, "")
+    measured.refresh_from_db()
+    assert measured.fingerprint == present_print(Profile.objects.get())
+
+
+def test_no_replica_is_taken_that_runs_what_the_profile_was_before() -> None:
+    fleet = Fleet(min_replicas=2)
+    fleet.passes(3)
+    edit(fleet, "2")
+    run = carried(asked_run(fleet, where="take"), Clock(fleet))
+    assert (run.state, run.message, run.replica) == ("failed", life.NONE_TO_TAKE, None)
+
+
+@pytest.mark.parametrize("kind", [BenchRun, Profile, LanguageModel])
+def test_a_run_that_is_removed_with_its_profile_ends_and_its_worker_goes_on(kind: Any) -> None:
+    fleet, clock = Fleet(), Clock()
+    run = outside(fleet)
+    clock.each = while_it_tests(run, lambda: kind.objects.all().delete())
+    run = carried(run, clock)
+    assert (run.state, run.message) == ("failed", "Its profile was removed while it ran: nothing is stored.")
+    assert not BenchRun.objects.exists()
+    assert not life.claim(run, START)

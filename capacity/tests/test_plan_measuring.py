@@ -122,7 +122,7 @@ def sweeping(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(sweeping())
-@examples(60)
+@examples(25)
 def test_no_start_for_a_sweep_breaks_a_limit_and_nothing_is_done_to_a_replica_twice_or_under_test(
     document: dict[str, Any],
 ) -> None:
