@@ -42,6 +42,10 @@ class BenchRunQuerySet(OfModelQuerySet):
     def open(self) -> BenchRunQuerySet:
         return self.filter(state__in=self.model.OPEN)
 
+    def parked(self) -> BenchRunQuerySet:
+        """Those that wait for a replica of their own, and that nobody carries meanwhile."""
+        return self.filter(state=self.model.State.WAITING, parked=True)
+
     def heard(self, now: datetime) -> BenchRunQuerySet:
         """Open, and a worker is at it."""
         return self.open().filter(heartbeat_at__gt=now - HEARD)

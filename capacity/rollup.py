@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Max, Min, QuerySet
 
-from .models import Action, Decision, Pass, Replica, Rollup, Sample
+from .models import Action, BenchRun, Decision, Pass, Replica, Rollup, Sample
 from .samples import UNKNOWN, unpack
 from .series import ROLLED
 
@@ -24,6 +24,7 @@ AGES: Mapping[str, timedelta] = {
     "decisions": timedelta(days=90),
     "actions": timedelta(days=90),
     "replicas": timedelta(days=90),
+    "sweeps": timedelta(days=90),
 }
 TOTALS = (
     "demand_low",
@@ -108,7 +109,7 @@ def _roll_bucket(start: datetime) -> int:
 
 
 def prune(now: datetime) -> dict[str, int]:
-    """Deletes what is older than its age; kind → rows deleted. Open decisions, open actions and present replicas stay."""
+    """Deletes what is older than its age; kind → rows deleted. Open decisions, actions and sweeps and present replicas stay."""
     cutoffs = {kind: now - age for kind, age in AGES.items()}
     old: Iterable[tuple[str, QuerySet[Any]]] = (
         ("samples", Sample.objects.filter(at__lt=cutoffs["samples"])),
@@ -117,5 +118,6 @@ def prune(now: datetime) -> dict[str, int]:
         ("actions", Action.objects.filter(created_at__lt=cutoffs["actions"]).exclude(state__in=("pending", "sent"))),
         ("decisions", Decision.objects.filter(seen_until__lt=cutoffs["decisions"], actions__isnull=True)),
         ("replicas", Replica.objects.filter(gone_at__lt=cutoffs["replicas"])),
+        ("sweeps", BenchRun.objects.filter(ended_at__lt=cutoffs["sweeps"]).exclude(state__in=BenchRun.OPEN)),
     )
     return {kind: rows.delete()[0] for kind, rows in old}

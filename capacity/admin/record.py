@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from quotas.catalogue_admin import BoundedList, NobodyEdits, OperatorsEdit, ReadOnlyAdmin, ServiceWrites
 
-from ..models import Action, Backoff, Brake, Decision, Lease, Pass, Replica, Rollup, Sample
+from ..models import Action, Backoff, BenchRun, Brake, Decision, Lease, Pass, Replica, Rollup, Sample
 
 
 @admin.register(Replica)
@@ -43,6 +43,16 @@ class ActionAdmin(ReadOnlyAdmin):
     list_select_related = ["model"]
     list_filter = ["state", "op", "pool"]
     search_fields = ["replica_name", "model__name", "reason"]
+
+
+@admin.register(BenchRun)
+class BenchRunAdmin(ReadOnlyAdmin):
+    """Asked for and stopped on its page, by the API or `manage.py bench`; who did stands in it."""
+
+    list_display = ["created_at", "profile", "state", "actor", "reason", "stopped_by", "started_at", "ended_at"]
+    list_select_related = ["profile__model"]
+    list_filter = ["state", "profile__model__pool"]
+    search_fields = ["profile__model__name", "profile__name", "actor", "reason", "stopped_by"]
 
 
 @admin.register(Pass)

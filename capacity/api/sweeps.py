@@ -15,6 +15,7 @@ from capacity import services
 from capacity.api import bodies
 from capacity.api.verbs import OPERATORS, read
 from capacity.briefings.sweep_facts import document, facts_of
+from capacity.measuring.tokens import LONGEST
 from capacity.measuring.wish import Wish
 from capacity.models import BenchRun, Profile
 from quotas.api.base import ApiView, require
@@ -45,7 +46,8 @@ class BenchRunSerializer(serializers.ModelSerializer[Any]):
         model = BenchRun
         fields = (
             *("id", "model", "profile", "replica", "own_replica", "endpoint", "slo", "slo_text", "api", "levels", "seconds"),
-            *("input_tokens", "output_tokens", "state", "actor", "reason", "stop_asked", "created_at", "started_at", "ended_at"),
+            *("input_tokens", "output_tokens", "same_prompt", "with_token", "take_last", "state", "actor", "reason"),
+            *("stop_asked", "stopped_by", "created_at", "started_at", "ended_at"),
             *("heartbeat_at", "progress", "stages", "message", "measurement"),
         )
         read_only_fields = fields
@@ -62,6 +64,18 @@ class SweepAsked(serializers.Serializer[Any]):
     seconds = serializers.IntegerField(default=60)
     input_tokens = serializers.IntegerField(required=False, allow_null=True, default=None)
     output_tokens = serializers.IntegerField(required=False, allow_null=True, default=None)
+    same_prompt = TrueOrFalseField(
+        default=False, help_text="true: every request sends the same prompt; the prefix cache is part of what is measured."
+    )
+    take_last = TrueOrFalseField(default=False, help_text="true: the only ready replica of the model may be taken too.")
+    token = WordsField(
+        max_length=LONGEST,
+        write_only=True,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="A bearer token for `endpoint`; kept until the sweep begins, a day at most, and never shown.",
+    )
     where = serializers.CharField(max_length=4, default="own", help_text="own: a replica is started; take: one that runs.")
     preview = TrueOrFalseField(default=False, help_text="true: say what it would take, and change nothing.")
 

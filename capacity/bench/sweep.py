@@ -13,6 +13,7 @@ from typing import Final
 
 from capacity.bench.asked import Asked, Progress, Swept
 from capacity.bench.course import Course
+from capacity.bench.scrub import scrubbed
 
 LOOK_SECONDS: Final = 0.25
 END_SECONDS: Final = 10.0
@@ -30,7 +31,7 @@ def sweep(asked: Asked, *, progress: Callable[[Progress], None], should_stop: Ca
             if should_stop():
                 runner.stop()
         progress(course.progress)
-        return runner.result()
+        return scrubbed(runner.result(), asked.token)
     finally:
         runner.stop()
         runner.join()

@@ -45,6 +45,10 @@ class Take:
     now: int | None
     starts: int
 
+    @property
+    def is_last(self) -> bool:
+        return self.replica is not None and self.ready == 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
@@ -137,14 +141,36 @@ def _starts(found: Plan, model: str) -> int:
 
 # --- words
 def sentences_of(facts: Facts) -> list[str]:
-    """What is asked, how long, and what it takes where it runs."""
+    """What is asked, how long, and what it takes where it runs; before all that, that no replica would stay."""
+    said = [*asked_sentences(facts), place_sentence(facts)]
+    return [last_sentence(facts), *said] if takes_last(facts) else said
+
+
+def asked_sentences(facts: Facts) -> list[str]:
+    """What is asked, and how long it takes."""
     run, slo = facts.run, slo_of(facts.run)
     kind = "the levels " + run.levels.replace(",", ", ") if run.levels != "auto" else f"about {facts.levels} levels, by search"
+    prompts = ", each with the same prompt" if run.same_prompt else ""
     asked = (
         f"{kind.capitalize()}, {run.seconds} s each, {run.input_tokens} input and {run.output_tokens} output tokens a request, "
-        f"against {slo_text(slo) if slo else 'no SLO'}."
+        f"against {slo_text(slo) if slo else 'no SLO'}{prompts}."
     )
-    return [asked, f"It takes about {minutes(facts.seconds)} once it runs.", place_sentence(facts)]
+    return [asked, f"It takes about {minutes(facts.seconds)} once it runs."]
+
+
+def takes_last(facts: Facts) -> bool:
+    """Whether the sweep, as it was asked for, leaves its model without a ready replica."""
+    run = facts.run
+    return not run.endpoint and not run.own_replica and facts.take is not None and facts.take.is_last
+
+
+def last_sentence(facts: Facts) -> str:
+    """Of a sweep that takes the only ready replica: what nobody serves meanwhile, and how long."""
+    take = facts.take
+    until = "until the sweep is over"
+    until += " or what the next pass starts is ready" if take and take.starts else ""
+    load = f" ({number(take.now, 'request')} in flight now)" if take and take.now is not None else ""
+    return f"No replica stays: what comes{load} is held {until}, about {minutes(facts.seconds)}."
 
 
 def minutes(seconds: int) -> str:
@@ -203,6 +229,7 @@ def document(facts: Facts) -> dict[str, Any]:
         if take is None
         else {
             "replica": take.replica,
+            "is_last": take.is_last,
             "ready": take.ready,
             "capacity_before": take.before,
             "capacity_after": take.after,

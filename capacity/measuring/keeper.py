@@ -25,7 +25,8 @@ Sweeper = Callable[..., Swept]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What a run is carried with. `sweep(asked, progress=…, should_stop=…)`; `ends`: whether this worker is being ended; `load`:
-    a replica's requests in flight and when they were counted, None where unknown; `say`: a line for whoever watches."""
+    a replica's requests in flight and when they were counted, None where unknown; `say`: a line for whoever watches; `token`: the
+    bearer token of a run that has one, None where it is not kept any more."""
 
     sweep: Sweeper
     now: Callable[[], datetime]
@@ -33,6 +34,7 @@ class Means:
     load: Callable[[BenchRun], tuple[int, datetime] | None]
     ends: Callable[[], bool] = lambda: False
     say: Callable[[str], None] = lambda line: None
+    token: Callable[[BenchRun], str | None] = lambda run: None
 
 
 class Over(Exception):
@@ -118,11 +120,16 @@ def end(run: BenchRun, state: str, why: str, now: datetime, **fields: Any) -> bo
     mode = LanguageModel.objects.filter(profiles=run.profile_id).values_list("mode", flat=True).first()
     held = BenchRun.objects.filter(pk=run.pk).values_list("replica", flat=True).first()
     goes = run.own_replica and held is not None and mode != LanguageModel.Mode.AUTO
-    values = {"state": state, "message": why, "ended_at": now, "give_back": goes, **fields}
+    values = {"state": state, "message": why, "ended_at": now, "give_back": goes, "parked": False, **fields}
     done = bool(BenchRun.objects.filter(pk=run.pk).open().update(**values))
     if done:
         log.info("sweep_over", run=run.pk, state=state)
     return done
+
+
+def end_parked(run: BenchRun, state: str, why: str, now: datetime) -> bool:
+    """False where a worker has taken it up meanwhile."""
+    return bool(BenchRun.objects.filter(pk=run.pk).parked().update(parked=False)) and end(run, state, why, now)
 
 
 def stage_line(row: dict[str, Any]) -> str:

@@ -14,8 +14,9 @@ from ..fingerprints import run_print
 from ..fleet_scrape import allowed_networks
 from ..models import BenchRun, Replica
 from ..querysets import HEARD
-from .keeper import Keeper, Lost, Means, Over, end
+from .keeper import Keeper, Lost, Means, Over, end, end_parked
 from .result import runs, store
+from .taking import last_sentence, takes_last
 from .wish import slo_of
 
 log = structlog.get_logger(__name__)
@@ -24,15 +25,19 @@ State = BenchRun.State
 NONE_TO_TAKE: Final = "No replica that runs what the profile is now is ready: there is none to take."
 MOST_READING: Final = timedelta(seconds=15)
 MOST_WAIT: Final = timedelta(hours=1)
-"""So long a run waits for room; the sweeps behind it wait with it."""
+"""So long a run waits for room."""
+WAITS: Final = "Waits for the next pass to start a replica for it."
 SETTLE: Final = timedelta(seconds=2)
 """A gateway asks for endpoints each second: what is counted before that may be followed by more."""
 
 
 def claim(run: BenchRun, now: datetime) -> bool:
     """Whether the run is this worker's from here on. A second delivery of one task finds it taken."""
-    mine = BenchRun.objects.filter(pk=run.pk, state=State.QUEUED, stop_asked=False)
-    claimed = bool(mine.update(state=first_state(run), started_at=now, heartbeat_at=now, message=""))
+    rows = BenchRun.objects.filter(pk=run.pk, stop_asked=False)
+    claimed = bool(
+        rows.filter(state=State.QUEUED).update(state=first_state(run), started_at=now, heartbeat_at=now, message="")
+        or rows.parked().update(parked=False, heartbeat_at=now, message="")
+    )
     read_back(run)
     return claimed
 
@@ -74,7 +79,7 @@ def _carry(keeper: Keeper) -> None:
     endpoint = keeper.run.endpoint or _replica(keeper).url
     keeper.beat(state=State.TESTING, message="")
     keeper.refuse_where_stopped()
-    asked, was = asked_of(keeper.run, endpoint), runs(keeper.run)
+    asked, was = asked_of(keeper.run, endpoint, _token(keeper)), runs(keeper.run)
     keeper.means.say(f"Sweeps {keeper.run.profile} at {keeper.run.replica or endpoint}.")
     swept = keeper.means.sweep(asked, progress=keeper.progress, should_stop=keeper.should_stop)
     if keeper.is_lost:
@@ -100,7 +105,18 @@ def _read_anew(keeper: Keeper) -> None:
         keeper.beat()
 
 
-def asked_of(run: BenchRun, endpoint: str) -> Asked:
+def _token(keeper: Keeper) -> str | None:
+    if not keeper.run.with_token:
+        return None
+    token = keeper.means.token(keeper.run)
+    if token is None:
+        raise Over(
+            State.FAILED, "Its bearer token is not kept any more (a day at most, and only while Redis is there): ask anew."
+        )
+    return token
+
+
+def asked_of(run: BenchRun, endpoint: str, token: str | None = None) -> Asked:
     slo = slo_of(run)
     if slo is None:
         raise Over(State.FAILED, "Its SLO was taken away: there is nothing to measure against.")
@@ -113,6 +129,8 @@ def asked_of(run: BenchRun, endpoint: str) -> Asked:
         seconds=run.seconds,
         input_tokens=run.input_tokens,
         output_tokens=run.output_tokens,
+        same_prompt=run.same_prompt,
+        token=token,
         allowed_networks=allowed_networks(),
     )
 
@@ -123,14 +141,11 @@ def _replica(keeper: Keeper) -> Replica:
 
 # --- one of its own
 def _own(keeper: Keeper) -> Replica:
-    begun, run = keeper.means.now(), keeper.beat(message="Waits for the next pass to start a replica for it.")
-    said = ""
+    begun, run, said = keeper.means.now(), keeper.run, ""
+    if run.replica is None:
+        run = keeper.beat(message=WAITS)
     while run.replica is None or not _is_ready(run.replica):
-        waited = keeper.means.now() - begun
-        if run.replica is None and waited > MOST_WAIT:
-            raise Over(State.FAILED, f"No replica was started for it in an hour. {run.message}")
-        if run.replica is not None:
-            _refuse_dead(run, keeper.means.now())
+        refuse_hopeless(run, begun, keeper.means.now())
         if run.message != said:
             said = run.message
             keeper.means.say(said)
@@ -140,6 +155,13 @@ def _own(keeper: Keeper) -> Replica:
 
 def _is_ready(replica: Replica) -> bool:
     return replica.state == Replica.State.READY and bool(replica.url) and replica.gone_at is None
+
+
+def refuse_hopeless(run: BenchRun, begun: datetime, now: datetime) -> None:
+    """`Over` where a run that waits for a replica of its own since `begun` will get none, or the one that it got is none."""
+    if run.replica is None and now - begun > MOST_WAIT:
+        raise Over(State.FAILED, f"No replica was started for it in an hour. {run.message}")
+    _refuse_dead(run, now)
 
 
 def _refuse_dead(run: BenchRun, now: datetime) -> None:
@@ -160,6 +182,8 @@ def _taken(keeper: Keeper) -> Replica:
     replica = to_take(keeper.run, keeper.means)
     if replica is None:
         raise Over(State.FAILED, NONE_TO_TAKE)
+    if takes_last(keeper.run, keeper.means.now()):
+        raise Over(State.FAILED, last_sentence(keeper.run))
     seconds, begun = empty_seconds(keeper.run), keeper.means.now()
     run = keeper.beat(replica=replica, message=f"{replica.name} finishes what it serves, for at most {seconds} s.")
     keeper.means.say(run.message)
@@ -205,7 +229,27 @@ def _unheard(run: BenchRun) -> str:
     return f"Its worker is gone (last heard: {when}): nothing is stored, and its replica is given back."
 
 
-def next_queued() -> BenchRun | None:
-    """The one that has waited longest."""
-    queued = BenchRun.objects.filter(state=State.QUEUED, stop_asked=False).order_by("created_at", "pk")
-    return queued.select_related("profile__model__pool__settings", "slo").first()
+def next_due() -> BenchRun | None:
+    """One whose own replica is ready, since that one serves nobody meanwhile; else the one that has waited longest."""
+    rows = BenchRun.objects.filter(stop_asked=False).order_by("created_at", "pk")
+    rows = rows.select_related("profile__model__pool__settings", "slo")
+    ready = rows.parked().filter(replica__state=Replica.State.READY, replica__gone_at=None).exclude(replica__url="")
+    return ready.first() or rows.filter(state=State.QUEUED).first()
+
+
+# --- those that wait for a replica of their own, and hold no worker meanwhile
+def park(run: BenchRun, now: datetime) -> bool:
+    """Whether a queued run waits from here on while others are carried. One that needs no replica of its own never does."""
+    queued = BenchRun.objects.filter(pk=run.pk, state=State.QUEUED, stop_asked=False, own_replica=True)
+    return bool(queued.update(state=State.WAITING, parked=True, started_at=now, heartbeat_at=now, message=WAITS))
+
+
+def keep_parked(now: datetime) -> None:
+    """Their heartbeat, while nobody carries them; those that have waited in vain are ended."""
+    for run in BenchRun.objects.parked().select_related("replica", "profile__model__pool__settings"):
+        try:
+            refuse_hopeless(run, run.started_at or now, now)
+        except Over as over:
+            end_parked(run, over.state, over.why, now)
+        else:
+            BenchRun.objects.filter(pk=run.pk).parked().update(heartbeat_at=now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from django.core.exceptions import ValidationError
@@ -14,18 +14,21 @@ from ..fleet_scrape import allowed_networks
 from ..models import BenchRun, Profile, Slo
 from ..slo_rows import slo_of_row
 from ..sources.address import text_fault
+from .tokens import FAULT, TOKEN
 
 Where = Literal["own", "take"]
 
 LONGEST_SECONDS: Final = 3600
 MOST_TOKENS: Final = 1_000_000
 USUAL_INPUT, USUAL_OUTPUT = 512, 128
+NO_ADDRESS: Final = "A token is for an address outside: give that address too."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """`slo`: an SLO's name, or bounds as text; empty: the model's. `where`: a replica of its own, or one that runs is taken;
-    `endpoint`: neither, but that address. Lengths of None are the model's own, else 512 and 128."""
+    `endpoint`: neither, but that address, with `token` as its bearer token. Lengths of None are the model's own, else 512 and
+    128. `take_last`: the only ready replica of the model may be taken too."""
 
     slo: str = ""
     endpoint: str = ""
@@ -35,6 +38,9 @@ class Wish:
     input_tokens: int | None = None
     output_tokens: int | None = None
     where: str = "own"
+    same_prompt: bool = False
+    take_last: bool = False
+    token: str = field(default="", repr=False)
 
 
 def run_of(profile: Profile, wish: Wish) -> BenchRun:
@@ -45,6 +51,7 @@ def run_of(profile: Profile, wish: Wish) -> BenchRun:
     _check_choice(wish, faults)
     if endpoint and (fault := text_fault(endpoint, allowed_networks())):
         faults["endpoint"] = fault
+    _check_token(wish, endpoint, faults)
     levels = _levels(wish.levels, faults)
     lengths = _lengths(profile, wish, faults)
     if not 1 <= wish.seconds <= LONGEST_SECONDS:
@@ -60,6 +67,9 @@ def run_of(profile: Profile, wish: Wish) -> BenchRun:
         api=wish.api,
         levels=levels,
         seconds=wish.seconds,
+        same_prompt=wish.same_prompt,
+        take_last=wish.take_last,
+        with_token=bool(wish.token),
         **lengths,
     )
 
@@ -77,6 +87,13 @@ def _check_choice(wish: Wish, faults: dict[str, str]) -> None:
         faults["api"] = f"An API is one of {', '.join(BenchRun.Api.values)}."
     if wish.where not in {"own", "take"}:
         faults["where"] = "Where is own (a replica is started for it) or take (one that runs is taken)."
+
+
+def _check_token(wish: Wish, endpoint: str, faults: dict[str, str]) -> None:
+    if wish.token and not endpoint:
+        faults["token"] = NO_ADDRESS
+    elif wish.token and not TOKEN.fullmatch(wish.token):
+        faults["token"] = FAULT
 
 
 def _slo_rows(profile: Profile, asked: str, faults: dict[str, str]) -> tuple[Slo | None, str]:

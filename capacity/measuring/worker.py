@@ -16,8 +16,9 @@ from ..bench.sweep import sweep
 from ..models import BenchRun
 from ..services.sweeps import wake_worker
 from ..wiring import deps
+from . import tokens
 from .keeper import Means
-from .life import carry, claim, end_unheard, next_queued
+from .life import carry, claim, end_unheard, keep_parked, next_due, park
 
 log = structlog.get_logger(__name__)
 
@@ -49,16 +50,20 @@ def ends_noted() -> Iterator[Ending]:
 
 
 def run_queued() -> None:
-    """Everything that is queued, the oldest first, until nothing is or this process is to end."""
+    """Everything that is due, until nothing is or this process is to end. What needs a replica of its own waits for it without
+    holding up the others."""
     with ends_noted() as ending:
-        while not ending() and (run := next_queued()) is not None:
-            if claim(run, now()):
+        while not ending() and (run := next_due()) is not None:
+            if park(run, now()):
+                log.info("sweep_waits", run=run.pk)
+            elif claim(run, now()):
                 log.info("sweep_begins", run=run.pk)
                 carry(run, means(ending))
 
 
 def means(ending: Ending, **more: object) -> Means:
-    return Means(sweep=sweep, now=now, pause=time.sleep, load=load_of, ends=ending, **more)  # type: ignore[arg-type]
+    usual = {"sweep": sweep, "now": now, "pause": time.sleep, "load": load_of, "ends": ending, "token": tokens.take}
+    return Means(**usual | more)  # type: ignore[arg-type]
 
 
 def now() -> datetime:
@@ -74,7 +79,8 @@ def load_of(run: BenchRun) -> tuple[int, datetime] | None:
 
 
 def watch(at: datetime) -> None:
-    """Ends what nobody carries any more, and tells the worker again of what is queued: a broker may have lost it."""
+    """Ends what nobody carries any more, and tells the worker again of what is due: a broker may have lost it."""
     end_unheard(at)
-    if BenchRun.objects.filter(state=BenchRun.State.QUEUED).exists():
+    keep_parked(at)
+    if next_due() is not None:
         wake_worker(settings.BENCH_QUEUE)

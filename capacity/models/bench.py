@@ -53,6 +53,11 @@ class BenchRun(models.Model):
     seconds = models.PositiveIntegerField(default=60, help_text="Of each level, warm-up apart.")
     input_tokens = models.PositiveIntegerField(default=512)
     output_tokens = models.PositiveIntegerField(default=128)
+    same_prompt = models.BooleanField(
+        default=False, help_text="Every request sends the same prompt: the prefix cache is part of what is measured."
+    )
+    with_token = models.BooleanField(default=False, help_text="A bearer token goes with it; it is kept elsewhere, and not long.")
+    take_last = models.BooleanField(default=False, help_text="It may take the only ready replica of its model.")
     give_back = models.BooleanField(
         default=False, help_text="Its replica was started for it, and its model does not act: the next pass drains it."
     )
@@ -60,6 +65,10 @@ class BenchRun(models.Model):
     actor = models.CharField(max_length=200, blank=True)
     reason = models.TextField(blank=True)
     stop_asked = models.BooleanField(default=False)
+    stopped_by = models.CharField(max_length=200, blank=True)
+    parked = models.BooleanField(
+        default=False, help_text="Nobody carries it: the worker takes it up again when its replica is ready."
+    )
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -15,6 +15,9 @@ from quotas.models import User
 from quotas.services import exclusive
 from quotas.services.rows import LONGEST_REASON
 
+from ..measuring import tokens
+from ..measuring.keeper import end_parked
+from ..measuring.taking import last_sentence, takes_last
 from ..measuring.wish import Wish, run_of
 from ..models import BenchRun, Profile
 from .brake import COMMAND_LINE
@@ -27,6 +30,8 @@ def bench_start(profile: Profile, wish: Wish, *, actor: User | None, reason: str
     run = bench_prepare(profile, wish, actor=actor, reason=reason, now=now)
     with exclusive():
         write(run)
+        if wish.token and not tokens.keep(run, wish.token):
+            raise ValidationError({"token": "The token cannot be kept until the sweep begins: Redis is away."})
         transaction.on_commit(partial(wake_worker, settings.BENCH_QUEUE))
     return run
 
@@ -52,17 +57,22 @@ def refuse_second(run: BenchRun) -> None:
 def write(run: BenchRun) -> None:
     """Under the lock of all edits: two that were asked for at once are one."""
     refuse_second(run)
+    if takes_last(run, run.created_at):
+        raise ValidationError({"take_last": last_sentence(run)})
     run.save(force_insert=True)
 
 
 def bench_stop(run: BenchRun, *, actor: User | None, now: datetime) -> BenchRun:
-    """Ends a queued one at once; the worker of one under way stops within two seconds. Refuses one that is over."""
+    """Ends one that nobody carries at once; the worker of one under way stops within two seconds. Refuses one that is over."""
     who = actor.get_username() if actor else COMMAND_LINE
-    queued = BenchRun.objects.filter(pk=run.pk, state=BenchRun.State.QUEUED)
+    asked, rows = {"stop_asked": True, "stopped_by": who}, BenchRun.objects.filter(pk=run.pk)
     said = f"It was stopped by {who} before it began."
-    found = queued.update(state=BenchRun.State.STOPPED, stop_asked=True, ended_at=now, message=said)
-    if not (found or BenchRun.objects.filter(pk=run.pk).open().update(stop_asked=True)):
+    found = rows.filter(state=BenchRun.State.QUEUED).update(state=BenchRun.State.STOPPED, ended_at=now, message=said, **asked)
+    if not (found or rows.open().update(**asked)):
         raise ValidationError({NON_FIELD_ERRORS: "It is over already: there is nothing to stop."})
+    end_parked(run, BenchRun.State.STOPPED, said, now)
+    if found and run.with_token:
+        tokens.forget(run)
     run.refresh_from_db()
     return run
 

@@ -8,6 +8,7 @@ from typing import Any
 from capacity.models import (
     Action,
     Backoff,
+    BenchRun,
     Brake,
     Decision,
     LanguageModel,
@@ -46,6 +47,7 @@ def full_row(number: int) -> Measurement:
         pool=pool, model=model, at=at, seen_until=at, outcome="add", reason="over_capacity", why="because"
     )
     Action.objects.create(pool=pool, model=model, decision=decision, op="start", reason="over_capacity", generation=1)
+    BenchRun.objects.create(profile=profile, slo=slo, actor="olga", reason="a try")
     Pass.objects.create(pool=pool, at=at, generation=1)
     Sample.objects.create(model=model, at=at)
     Rollup.objects.create(model=model, at=at, samples=1, totals={})
@@ -54,4 +56,4 @@ def full_row(number: int) -> Measurement:
 
 
 CATALOGUE = [Pool, PoolSettings, Slo, Node, LanguageModel, Profile, Measurement]
-RECORD = [Replica, Decision, Action, Pass, Sample, Rollup, Lease, Brake]
+RECORD = [Replica, BenchRun, Decision, Action, Pass, Sample, Rollup, Lease, Brake]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from django.urls import reverse
 from capacity import exporter
 from capacity.briefings import sweep_facts
 from capacity.measuring import worker
+from capacity.measuring.wish import Wish
 from capacity.models import BenchRun, LanguageModel, Replica
 from capacity.tests.api_people import member, person
 from capacity.tests.factories import make_scope
@@ -233,6 +236,113 @@ def test_the_command_refuses_in_one_sentence(live: Fleet, words: tuple[str, ...]
         bench(*[word if not word.startswith("-3") else "0" for word in words])
     assert refused.value.returncode == code
     assert not BenchRun.objects.exists()
+
+
+CANARY = "canary-5f2e81c0"
+
+
+@pytest.fixture
+def redis_here(settings: Any, redis_server: str, redis_client: Any) -> Any:
+    settings.REDIS_URL = redis_server
+    return redis_client
+
+
+def of_token(**changes: Any) -> dict[str, Any]:
+    return {"endpoint": "http://127.0.0.1:9", "slo": "ttft p95 500, tpot p95 50", "token": CANARY, "same_prompt": True, **changes}
+
+
+def test_a_token_is_sent_once_and_stands_in_no_row_answer_page_or_log(
+    live: Fleet, here: Clock, operator: Any, redis_here: Any, caplog: Any
+) -> None:
+    here.swept = replace(here.swept, why="Nobody answers.", ended="failed")
+    answer = person("otto", is_operator=True).post("/api/v1/bench_runs", body(**of_token()), format="json")
+    run = BenchRun.objects.get()
+    (key,) = redis_here.keys("llmgw:bench:token:*")
+    assert 0 < redis_here.ttl(key) <= 86_400
+    said = [answer.content.decode(), str(BenchRun.objects.values())]
+    worker.run_queued()
+    assert (here.asked[0].token, here.asked[0].same_prompt) == (CANARY, True)
+    assert not redis_here.keys("llmgw:bench:token:*")
+    said += [operator.get(reverse("sweep", args=[run.pk])).content.decode(), str(BenchRun.objects.values()), caplog.text]
+    said += [operator.post(page_of(live), form(act=act, **of_token(levels="0"))).content.decode() for act in ("look", "start")]
+    said += [repr(Wish(**of_token())), str(here.asked)]
+    assert all(CANARY not in text for text in said)
+
+
+def test_a_token_that_is_not_kept_any_more_ends_its_sweep_and_a_stop_forgets_it(
+    live: Fleet, here: Clock, redis_here: Any
+) -> None:
+    operator = person("otto", is_operator=True)
+    operator.post("/api/v1/bench_runs", body(**of_token()), format="json")
+    redis_here.flushdb()
+    worker.run_queued()
+    assert "token is not kept any more" in BenchRun.objects.get().message
+    assert not here.asked
+    made = operator.post("/api/v1/bench_runs", body(**of_token()), format="json").json()["id"]
+    operator.post(f"/api/v1/bench_runs/{made}/stop")
+    assert not redis_here.keys("llmgw:bench:token:*")
+    assert BenchRun.objects.get(pk=made).stopped_by == "otto"
+
+
+@pytest.mark.parametrize("wrong", [{"endpoint": ""}, {"token": f"{CANARY} x"}, {"token": CANARY * 400}])
+def test_a_token_that_cannot_be_is_refused_without_being_said(live: Fleet, redis_here: Any, wrong: dict[str, Any]) -> None:
+    answer = person("otto", is_operator=True).post("/api/v1/bench_runs", body(**of_token(**wrong)), format="json")
+    assert answer.status_code == 400
+    assert list(answer.json()["error"]["fields"]) == ["token"]
+    assert CANARY not in answer.content.decode()
+    assert not BenchRun.objects.exists() and not redis_here.keys("llmgw:bench:token:*")
+
+
+def test_where_redis_is_away_a_sweep_with_a_token_is_refused_and_none_is_stored(live: Fleet, settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    answer = person("otto", is_operator=True).post("/api/v1/bench_runs", body(**of_token()), format="json")
+    assert "Redis is away" in answer.content.decode()
+    assert not BenchRun.objects.exists()
+
+
+def test_the_command_reads_the_token_of_a_file(live: Fleet, here: Clock, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{CANARY}\n")
+    text = bench(*OUTSIDE, "--token-file", str(file), "--same-prompt")
+    assert (here.asked[0].token, here.asked[0].same_prompt) == (CANARY, True)
+    assert CANARY not in text
+    file.write_text(f"{CANARY} and more")
+    for path in (file, tmp_path / "none", tmp_path):
+        with pytest.raises(CommandError) as refused:
+            bench(*OUTSIDE, "--token-file", str(path))
+        assert refused.value.returncode == 2
+        assert str(path) in str(refused.value) and CANARY not in str(refused.value)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    monkeypatch.setattr("capacity.tests.fleet.START", datetime.now(UTC))
+    fleet = Fleet(min_replicas=1, max_replicas=1)
+    fleet.passes(2)
+    fleet.share(4)
+    monkeypatch.setattr(sweep_facts, "deps", lambda: fleet.deps)
+    return fleet
+
+
+def test_taking_the_only_ready_replica_is_said_first_and_needs_a_second_word(alone: Fleet, operator: Any) -> None:
+    said = "No replica stays: what comes (4 requests in flight now) is held until the sweep is over, about 2 min."
+    text = operator.post(page_of(alone), form(act="look", where="take")).content.decode()
+    assert text.index(said) < text.index("What it takes")
+    refused = operator.post(page_of(alone), form(act="start", where="take"))
+    assert refused.status_code == 400
+    assert "It would take the only ready replica of chat" in refused.content.decode()
+    assert said in refused.content.decode()
+    assert 'name="take_last"' in refused.content.decode()
+    assert bench("--slo", SLO, "--levels", "1,2,4", "--seconds", "30", "--take", "--preview").startswith(said)
+    with pytest.raises(CommandError, match="--take-last"):
+        bench("--slo", SLO, "--take", "--reason", "a try")
+    otto = person("otto", is_operator=True)
+    assert otto.post("/api/v1/bench_runs", body(where="take", preview=True), format="json").json()["take"]["is_last"] is True
+    assert otto.post("/api/v1/bench_runs", body(where="take"), format="json").json()["error"]["fields"].keys() == {"take_last"}
+    assert not BenchRun.objects.exists()
+    assert otto.post("/api/v1/bench_runs", body(where="take", take_last=True), format="json").status_code == 201
+    BenchRun.objects.all().delete()
+    assert operator.post(page_of(alone), form(act="start", where="take", take_last="on")).status_code == 302
 
 
 def test_a_replica_under_test_is_marked_on_its_page(live: Fleet, operator: Any) -> None:

@@ -165,7 +165,7 @@ def test_a_queued_run_is_stopped_at_once_and_one_that_is_over_not_again() -> Non
     run = outside(Fleet())
     services.bench_stop(run, actor=None, now=START)
     assert run.state == "stopped"
-    assert worker.next_queued() is None
+    assert worker.next_due() is None
     with pytest.raises(ValidationError, match="over already"):
         services.bench_stop(run, actor=None, now=START)
 
@@ -279,7 +279,7 @@ def test_one_that_runs_is_taken_emptied_and_swept() -> None:
         clock.load = max(0, clock.load - 1)
 
     clock.each = empties
-    run = carried(asked_run(fleet, where="take"), clock)
+    run = carried(asked_run(fleet, where="take", take_last=True), clock)
     assert run.state == "done"
     assert waits[0] == "emptying"
     assert run.replica == Replica.objects.order_by("created_at").first()
@@ -298,7 +298,7 @@ def test_one_is_given_back_only_when_it_was_read_idle_after_its_sweep_but_soon_i
         return found
 
     clock.sweep = busy  # type: ignore[method-assign]
-    run = carried(asked_run(fleet, where="take"), clock)
+    run = carried(asked_run(fleet, where="take", take_last=True), clock)
     assert run.state == "done"
     assert 3 <= len(waited) <= 5 and set(waited) == {"testing"}
 
@@ -308,7 +308,7 @@ def test_one_that_does_not_empty_is_given_back_unmeasured() -> None:
     fleet.passes(2)
     clock = Clock(fleet)
     clock.load = 3
-    run = carried(asked_run(fleet, where="take"), clock)
+    run = carried(asked_run(fleet, where="take", take_last=True), clock)
     assert run.state == "failed"
     assert "was not empty after 20 s: it still serves 3" in run.message
 
@@ -331,6 +331,70 @@ def test_the_worker_carries_what_is_queued_one_after_another(monkeypatch: pytest
     worker.run_queued()  # a second delivery finds nothing to do
     assert len(clock.asked) == 2
     assert first.profile.measurements.count() == 2
+
+
+def with_another(fleet: Fleet, clock: Clock, monkeypatch: pytest.MonkeyPatch, **wish: Any) -> tuple[BenchRun, BenchRun]:
+    """A run that needs a replica of its own, and behind it one that needs none."""
+    monkeypatch.setattr(worker, "sweep", clock.sweep)
+    monkeypatch.setattr(worker, "now", clock.now)
+    monkeypatch.setattr(worker, "load_of", lambda run: (0, clock.now() + timedelta(seconds=3)))
+    own = asked_run(fleet, **wish)
+    later = fleet.fake.now() + timedelta(seconds=1)
+    other = Wish(slo=SLO, endpoint="http://127.0.0.1:9998")
+    behind = services.bench_start(make_profile(fleet.model, "large"), other, actor=None, reason="new", now=later)
+    worker.run_queued()
+    own.refresh_from_db()
+    behind.refresh_from_db()
+    return own, behind
+
+
+def test_one_that_waits_for_a_replica_of_its_own_holds_up_no_other_and_is_taken_up_when_it_is_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fleet = Fleet(min_replicas=0, mode="advise", max_replicas=3)
+    clock = Clock(fleet)
+    own, behind = with_another(fleet, clock, monkeypatch)
+    assert (own.state, own.parked, behind.state) == ("waiting", True, "done")
+    told: list[str] = []
+    monkeypatch.setattr(worker, "wake_worker", told.append)
+    for _ in range(12):
+        fleet.passes(1, seconds=5)
+        worker.watch(fleet.fake.now())
+    assert told
+    worker.run_queued()
+    own.refresh_from_db()
+    assert (own.state, own.parked, own.give_back) == ("done", False, True)
+    assert own.replica is not None
+    assert clock.asked[-1].endpoint == own.replica.url
+    assert worker.next_due() is None
+
+
+def test_one_that_waits_is_stopped_at_once_gives_up_after_an_hour_and_is_failed_when_nobody_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fleet = Fleet(min_replicas=2, units=2)
+    fleet.passes(2)
+    own, _ = with_another(fleet, Clock(fleet), monkeypatch)
+    waits = {"state": "waiting", "parked": True, "ended_at": None, "stop_asked": False}
+
+    services.bench_stop(own, actor=None, now=fleet.fake.now())
+    assert (own.state, own.parked, own.stopped_by) == ("stopped", False, "the command line")
+    assert own.started_at is not None
+    for heard, after, why in ((59, 61, "in an hour"), (0, 61, "Its worker is gone")):
+        BenchRun.objects.filter(pk=own.pk).update(**waits, heartbeat_at=own.started_at + timedelta(minutes=heard, seconds=90))
+        worker.watch(own.started_at + timedelta(minutes=after))
+        own.refresh_from_db()
+        assert own.state == "failed" and why in own.message
+
+
+def test_the_only_ready_replica_is_not_taken_unless_that_was_said() -> None:
+    fleet = Fleet(min_replicas=2)
+    fleet.passes(2)
+    run = asked_run(fleet, where="take")
+    Replica.objects.filter(name=fleet.names("ready")[0]).update(state="draining")
+    run = carried(run, Clock(fleet))
+    assert run.state == "failed"
+    assert "the only ready replica of chat" in run.message
 
 
 def test_what_is_queued_is_told_to_the_worker_again_until_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,14 +12,25 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from quotas.services.rows import LONGEST_REASON
 
 from .. import services
-from ..briefings.sweep_facts import Facts, facts_of, minutes, own_sentence, place_sentence, sentences_of, take_sentence
+from ..briefings.sweep_facts import (
+    Facts,
+    asked_sentences,
+    facts_of,
+    last_sentence,
+    minutes,
+    own_sentence,
+    place_sentence,
+    take_sentence,
+)
 from ..domain.measurement.slo_text import slo_text
 from ..measuring.document import read_progress, read_stages
+from ..measuring.tokens import LONGEST
 from ..measuring.wish import USUAL_INPUT, USUAL_OUTPUT, Wish, slo_of
 from ..models import BenchRun, LanguageModel, Profile, Slo
 from ..slo_rows import slo_of_row
@@ -38,6 +49,9 @@ class MeasureForm(forms.Form):
     output_tokens = forms.IntegerField()
     api = forms.ChoiceField(choices=BenchRun.Api.choices, initial="chat")
     endpoint = forms.CharField(max_length=500, required=False)
+    token = forms.CharField(max_length=LONGEST, required=False, widget=forms.PasswordInput)
+    same_prompt = forms.BooleanField(required=False)
+    take_last = forms.BooleanField(required=False)
     reason = forms.CharField(max_length=LONGEST_REASON, required=False)
 
     def wish(self) -> Wish:
@@ -48,6 +62,7 @@ class MeasureForm(forms.Form):
             self.add_error(field if field in self.fields else None, sentences)
 
 
+@sensitive_post_parameters("token")
 def measure(request: HttpRequest, pk: int) -> HttpResponse:
     """GET says what the usual sweep would take; POST looks at another (`act=look`) or starts it."""
     found = Profile.objects.visible_to(request.user).select_related("model__slo", "model__pool__settings")  # type: ignore[misc]
@@ -65,9 +80,10 @@ def measure(request: HttpRequest, pk: int) -> HttpResponse:
         "profile": profile,
         "form": form,
         "facts": facts,
-        "sentences": sentences_of(facts)[:2] if facts else [],
+        "sentences": asked_sentences(facts) if facts else [],
         "own": own_sentence(facts) if facts else "",
         "take": take_sentence(facts) if facts else "",
+        "last": last_sentence(facts) if facts and facts.take and facts.take.is_last else "",
         "outside": place_sentence(facts) if facts and facts.run.endpoint else "",
         "duration": minutes(facts.seconds) if facts else "",
         "slos": Slo.objects.order_by("name"),
@@ -102,14 +118,15 @@ def asked(request: HttpRequest, profile: Profile, form: MeasureForm, *, starts: 
     if not form.is_valid():
         return None, None
     now, reason = timezone.now(), form.cleaned_data["reason"]
+    wish, actor = form.wish(), request.user
     try:
+        looked = services.bench_prepare(profile, wish, actor=actor, reason=reason if starts else "a look", now=now)  # type: ignore[arg-type]
         if starts:
-            return None, services.bench_start(profile, form.wish(), actor=request.user, reason=reason, now=now)  # type: ignore[arg-type]
-        run = services.bench_prepare(profile, form.wish(), actor=request.user, reason=reason or "a look", now=now)  # type: ignore[arg-type]
+            return None, services.bench_start(profile, wish, actor=actor, reason=reason, now=now)  # type: ignore[arg-type]
     except ValidationError as error:
         form.show(error)
-        return None, None
-    return facts_of(run, now), None
+    # a start that nobody has confirmed says what it takes
+    return (None if form.errors and "take_last" not in form.errors else facts_of(looked, now)), None
 
 
 def command_of(run: BenchRun) -> str:
@@ -117,7 +134,11 @@ def command_of(run: BenchRun) -> str:
     words = ["manage.py", "bench", run.profile.model.name, run.profile.name]
     words += ["--endpoint", run.endpoint] if run.endpoint else ["--own" if run.own_replica else "--take"]
     words += ["--slo", run.slo_text or (run.slo.name if run.slo else ""), "--levels", run.levels, "--seconds", str(run.seconds)]
-    words += ["--input", str(run.input_tokens), "--output", str(run.output_tokens), "--api", run.api, "--reason", "…"]
+    words += ["--input", str(run.input_tokens), "--output", str(run.output_tokens), "--api", run.api]
+    words += ["--same-prompt"] if run.same_prompt else []
+    words += ["--token-file", "FILE"] if run.with_token else []
+    words += ["--take-last"] if run.take_last and not (run.endpoint or run.own_replica) else []
+    words += ["--reason", "…"]
     return " ".join(word if word == "…" else shlex.quote(word) for word in words)
 
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -15,11 +16,11 @@ from django.core.management.base import CommandError, CommandParser
 from capacity import services
 from capacity.api.sweeps import run_document
 from capacity.briefings.sweep_facts import document, facts_of, sentences_of
-from capacity.measuring import life, worker
+from capacity.measuring import life, tokens, worker
 from capacity.measuring.wish import Wish
 from capacity.models import BenchRun, Profile
 from capacity.services.sweeps import write
-from quotas.command import OperatorCommand, needed
+from quotas.command import OperatorCommand, needed, wrong_call
 from quotas.services import exclusive
 
 EXITS = {BenchRun.State.DONE: 0, BenchRun.State.FAILED: 1, BenchRun.State.STOPPED: 3}
@@ -52,6 +53,9 @@ class Command(OperatorCommand):
         parser.add_argument("--input", type=int, dest="input_tokens", help="Input tokens of a request; else the model's, or 512.")
         parser.add_argument("--output", type=int, dest="output_tokens", help="Output tokens; else the model's, or 128.")
         parser.add_argument("--api", default="chat", choices=BenchRun.Api.values)
+        parser.add_argument("--same-prompt", action="store_true", help="Each request sends one prompt: the prefix cache counts.")
+        parser.add_argument("--token-file", type=Path, metavar="FILE", help="A file with the bearer token for --endpoint.")
+        parser.add_argument("--take-last", action="store_true", help="With --take: the only ready replica of the model too.")
         where = parser.add_mutually_exclusive_group()
         where.add_argument("--own", action="store_const", const="own", dest="where", help="A replica is started for it (usual).")
         where.add_argument("--take", action="store_const", const="take", dest="where", help="A replica that runs is taken.")
@@ -61,8 +65,9 @@ class Command(OperatorCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         profile = self.profile(options["model"], options["profile"])
-        names = ("endpoint", "slo", "levels", "seconds", "input_tokens", "output_tokens", "api")
-        wish = Wish(**{name: options[name] for name in names}, where=options["where"] or "own")
+        names = ("endpoint", "slo", "levels", "seconds", "input_tokens", "output_tokens", "api", "same_prompt", "take_last")
+        token = self.token(options["token_file"])
+        wish = Wish(**{name: options[name] for name in names}, where=options["where"] or "own", token=token)
         reason = "a preview" if options["preview"] else needed(options["reason"])
         try:
             run = services.bench_prepare(profile, wish, actor=None, reason=reason, now=datetime.now(UTC))
@@ -72,7 +77,14 @@ class Command(OperatorCommand):
             self.begin(run)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        self.carry(run, as_json=options["json"])
+        self.carry(run, token, as_json=options["json"])
+
+    @staticmethod
+    def token(path: Path | None) -> str:
+        try:
+            return "" if path is None else tokens.read(path)
+        except ValueError as fault:
+            raise wrong_call(f"--token-file {fault}") from None
 
     def profile(self, model: str, name: str) -> Profile:
         rows = Profile.objects.select_related("model__slo", "model__pool__settings")
@@ -97,11 +109,11 @@ class Command(OperatorCommand):
         with exclusive():
             write(run)
 
-    def carry(self, run: BenchRun, *, as_json: bool) -> None:
+    def carry(self, run: BenchRun, token: str, *, as_json: bool) -> None:
         say = self.stderr.write if as_json else self.stdout.write
         try:
             with without_log_lines(), worker.ends_noted() as ending:
-                life.carry(run, worker.means(ending, say=say))
+                life.carry(run, worker.means(ending, say=say, token=lambda run: token))
         except KeyboardInterrupt:
             run.refresh_from_db()
         if as_json:
