@@ -138,6 +138,12 @@ class TestVerdicts:
         answer = ask(fleet(profiles=[{**row, "state": "no_new"} for row in TWO]))
         assert (answer.verdict, kinds(answer)) == ("none", {"not_active"})
 
+    @pytest.mark.parametrize("tokens", [0, 0.000001, 100.5, 1823.456, 10**12])
+    def test_requests_in_flight_are_sized_alike_whatever_decimals_tokens_have(self, tokens: float) -> None:
+        rows = [{**row, "tokens_per_second": tokens} for row in MEASURED if row["profile"] == "big"]
+        found = ask(fleet(measurements=rows), in_flight=150, profile="big")
+        assert (found.verdict, found.served, adds(found)) == ("fits", 200, {"big": 2})
+
     def test_tokens_are_not_known_of_a_measurement_without_any(self) -> None:
         rows = [{**row, "tokens_per_second": 0} for row in MEASURED]
         assert ask(fleet(measurements=rows), tokens_per_second=10).verdict == "unknown"

@@ -121,7 +121,7 @@ def ground_of(snapshot: Snapshot, model: str, question: Question, policy: QuotaP
         order=sorted(named, key=Rating.order),
         evidence={row.profile: row.status for row in snapshot.measurements or () if row.model == model},
         policy=policy,
-        scale=_scale(own),
+        scale=_scale(own) if question.unit == "tokens_per_second" else 1,
     )
 
 
@@ -165,5 +165,6 @@ def _evidence(row: Measurement, question: Question) -> Measurement | None:
 
 
 def _scale(own: Tally) -> int:
+    """Parts of a token a second, so that all that replicas give are whole. Requests in flight are whole by themselves."""
     tokens = [rating.tokens_per_unit * rating.units for rating in own.ratings.values()]
     return lcm(*(value.denominator for value in tokens if isinstance(value, Fraction)))

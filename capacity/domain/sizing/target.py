@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 
 from capacity.domain.granting import Granter
 from capacity.domain.needs import Need
@@ -207,10 +208,11 @@ def _alternatives(ground: Ground, solved: Solved, verdict: VerdictWord) -> tuple
     if len(ground.order) < 2 or ground.missing_stores or (verdict == "fits" and not chosen):
         return ()
     usable = [r for r in ground.order if r.profile.state == "active" and ground.gives(r) and {r.name} != chosen]
-    alone = [_alone(ground, rating) for rating in usable]
+    alone = (_alone(ground, rating) for rating in usable)
     served = Fraction(solved.need.capacity, ground.scale)
-    better = [one for one in alone if one.verdict == "fits" or (verdict != "fits" and one.served > served)]
-    return tuple(better[:MOST_ALTERNATIVES])
+    better = (one for one in alone if one.verdict == "fits" or (verdict != "fits" and one.served > served))
+    # no more are tried than are shown: each is a whole plan
+    return tuple(islice(better, MOST_ALTERNATIVES))
 
 
 def _on_empty_hardware(ground: Ground, verdict: VerdictWord) -> Fraction | None:
