@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from capacity.models import Decision, Pass, Replica, Rollup, Sample
+from capacity.models import BenchRun, Decision, Pass, Replica, Rollup, Sample
 from capacity.rollup import AGES, bucket_of, make_rollups, prune, roll
 from capacity.samples import pack
 from capacity.series import ROLLED, from_rollups
@@ -112,6 +112,10 @@ def test_what_is_still_true_stays_however_old():
     profile = make_profile(model)
     for name, gone in (("present", None), ("gone", long_ago)):
         Replica.objects.create(name=name, pool=model.pool, model=model, profile=profile, created_at=long_ago, gone_at=gone)
+    for number, (state, ended) in enumerate((("waiting", None), ("done", NOW), ("done", long_ago), ("failed", long_ago))):
+        of = make_profile(model, f"p{number}")
+        BenchRun.objects.create(profile=of, state=state, created_at=long_ago, ended_at=ended)
     prune(NOW)
+    assert list(BenchRun.objects.values_list("profile__name", flat=True).order_by("profile__name")) == ["p0", "p1"]
     assert Decision.objects.count() == 1
     assert list(Replica.objects.values_list("name", flat=True)) == ["present"]

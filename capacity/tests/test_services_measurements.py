@@ -84,7 +84,10 @@ def test_a_concurrency_beside_what_the_sweep_says_is_refused() -> None:
         ({"engine_version": "0.9"}, "version 0.9, and the profile runs 0.10"),
         ({"engine": "sglang"}, "on sglang, and the profile runs vllm"),
         ({"hardware": "NVIDIA_L40S"}, "on NVIDIA_L40S, and the profile takes gpu/h100"),
-        ({"model": "Qwen/Qwen3-8B"}, "with Qwen/Qwen3-8B, and the profile serves llama-8b"),
+        (
+            {"model": "Qwen/Qwen3-8B"},
+            "with Qwen/Qwen3-8B, and the profile serves llama-8b. Where both are one, add “Qwen/Qwen3-8B” to the served",
+        ),
     ],
 )
 def test_a_sweep_of_something_else_is_stored_as_outdated_and_says_why(setting: dict[str, str], said: str) -> None:
