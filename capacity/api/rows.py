@@ -23,6 +23,22 @@ class Edited(Catalog):
     remove = staticmethod(services.delete)
 
 
+class Previewed(Edited):
+    """Rows whose edit may make measurements and replicas outdated."""
+
+    @extend_schema(responses={200: bodies.Previewed, **bodies.refused(400, 403, 404)})
+    def preview(self, request: Any, **path: Any) -> Response:
+        """What a PATCH of these fields would warn of and make outdated. It refuses what that would refuse; nothing is changed."""
+        row = self.found()
+        require(self.may_write(request.user), self.writers)
+        given = self.get_serializer(row, data=request.data, partial=True)
+        given.is_valid(raise_exception=True)
+        self.apply(row, given)
+        warnings, found = services.check(row), outdating(row)
+        told = {"warnings": warnings, "changed": found.changed, "measurements": found.measurements}
+        return Response(bodies.Previewed({**told, "replicas": found.replicas, "waiting": found.waiting}).data)
+
+
 @extend_schema(tags=["pools"])
 class Pools(Edited):
     """Operators edit settings; admins make and remove pools."""
@@ -76,7 +92,7 @@ class Nodes(Edited):
 
 
 @extend_schema(tags=["models"])
-class Models(Edited):
+class Models(Previewed):
     serializer_class = catalog.ModelSerializer
     filters = {
         "name": "name",
@@ -96,24 +112,12 @@ class Models(Edited):
 
 
 @extend_schema(tags=["profiles"])
-class Profiles(Edited):
+class Profiles(Previewed):
     serializer_class = catalog.ProfileSerializer
     filters = {"model": "model__name", "name": "name", "pool": "model__pool__name", "resource": "resource", "state": "state"}
 
     def rows(self, user: User) -> QuerySet[Profile]:
         return Profile.objects.visible_to(user).select_related("model").order_by("model__name", "-priority", "name")
-
-    @extend_schema(responses={200: bodies.Previewed, **bodies.refused(400, 403, 404)})
-    def preview(self, request: Any, **path: Any) -> Response:
-        """What a PATCH of these fields would warn of and make outdated. It refuses what that would refuse; nothing is changed."""
-        row = self.found()
-        require(self.may_write(request.user), self.writers)
-        given = self.get_serializer(row, data=request.data, partial=True)
-        given.is_valid(raise_exception=True)
-        self.apply(row, given)
-        warnings, found = services.check(row), outdating(row)
-        told = {"warnings": warnings, "changed": found.changed, "measurements": found.measurements}
-        return Response(bodies.Previewed({**told, "replicas": found.replicas, "waiting": found.waiting}).data)
 
 
 @extend_schema(tags=["measurements"])
@@ -127,7 +131,7 @@ class Measurements(Edited):
 
 
 @extend_schema(tags=["slos"])
-class Slos(Edited):
+class Slos(Previewed):
     """Of an SLO, others than operators see those of their models and measurements."""
 
     serializer_class = catalog.SloSerializer

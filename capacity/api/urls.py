@@ -6,7 +6,7 @@ from quotas.api.base import NoSuchPath
 from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
 from quotas.api.scopes import Quotas, Scopes
 
-from . import brake, docs, measuring, modes, records, registered, rows, sweeps, target, verbs
+from . import brake, docs, measuring, modes, previews, records, registered, rows, sweeps, target, verbs
 
 
 def edited(name: str, view: type, key: str) -> list[URLPattern]:
@@ -36,6 +36,8 @@ urlpatterns = [
     path("models/<path:name>/pause", verbs.Pause.as_view(), name="api-model-pause"),
     path("models/<path:name>/end_rest", modes.EndRest.as_view(), name="api-model-end-rest"),
     path("models/<path:name>/replacing", modes.Replacing.as_view(), name="api-model-replacing"),
+    path("models/<path:name>/preview", previews.ModelPreview.as_view(), name="api-model-preview"),
+    path("slos/<path:name>/preview", previews.SloPreview.as_view(), name="api-slo-preview"),
     path("models/<path:name>/mode", modes.Mode.as_view(), name="api-model-mode"),
     path("models/<path:name>/target", target.Target.as_view(), name="api-model-target"),
     path("nodes/<path:name>/cordon", verbs.Cordon.as_view(), name="api-node-cordon"),

@@ -87,6 +87,27 @@ def test_the_api_previews_an_edit_in_the_words_with_which_it_warns(client: Clien
     assert (found["stale_cause"], found["stale_why"]) == ("fingerprint", "The profile has changed: engine version 0.10 → 0.11.")
 
 
+def test_edits_of_models_and_slos_are_previewed_like_those_of_profiles(client: Client, profile: Profile) -> None:
+    def told(url: str, edit: dict[str, Any]) -> Any:
+        return client.post(f"/api/v1/{url}/preview", edit, content_type="application/json").json()
+
+    measured = [Measurement.objects.get().pk]
+    nothing: dict[str, Any] = {"measurements": [], "replicas": [], "waiting": [], "changed": [], "warnings": []}
+    assert told("models/chat", {}) == told("slos/fast", {}) == nothing
+    for url, edit in (("models/chat", {"input_tokens": 100}), ("slos/fast", {"ttft_ms": 400})):
+        found = told(url, edit)
+        assert (found["measurements"], found["replicas"]) == (measured, [])
+        assert found["changed"] and found["warnings"] == [f"{SENTENCE.split(';')[0]}."]
+    assert told("slos/fast", {"nope": 1})["error"]["fields"]
+    assert Measurement.objects.get().status == "current" and Slo.objects.get().ttft_ms == 500
+
+
+def test_a_name_that_ends_like_the_address_of_a_preview_is_still_the_rows(client: Client, profile: Profile) -> None:
+    Slo.objects.create(name="fast/preview", ttft_percentile=95, ttft_ms=500)
+    assert client.get("/api/v1/slos/fast/preview").json()["name"] == "fast/preview"
+    assert client.get("/api/v1/models/chat/preview").status_code == 405
+
+
 def test_replacing_is_paused_and_goes_on_by_page_api_and_command(client: Client, profile: Profile) -> None:
     Profile.objects.update(engine_version="0.11")
     page, act = reverse("model", args=["chat"]), reverse("model_replacing", args=["chat"])
