@@ -259,7 +259,7 @@ def test_a_token_is_sent_once_and_stands_in_no_row_answer_page_or_log(
     run = BenchRun.objects.get()
     (key,) = redis_here.keys("llmgw:bench:token:*")
     assert 0 < redis_here.ttl(key) <= 86_400
-    said = [answer.content.decode(), str(BenchRun.objects.values())]
+    said = [redis_here.get(key).decode(), answer.content.decode(), str(BenchRun.objects.values())]
     worker.run_queued()
     assert (here.asked[0].token, here.asked[0].same_prompt) == (CANARY, True)
     assert not redis_here.keys("llmgw:bench:token:*")
@@ -274,7 +274,8 @@ def test_a_token_that_is_not_kept_any_more_ends_its_sweep_and_a_stop_forgets_it(
 ) -> None:
     operator = person("otto", is_operator=True)
     operator.post("/api/v1/bench_runs", body(**of_token()), format="json")
-    redis_here.flushdb()
+    (key,) = redis_here.keys("llmgw:bench:token:*")
+    redis_here.set(key, "what somebody else wrote")
     worker.run_queued()
     assert "token is not kept any more" in BenchRun.objects.get().message
     assert not here.asked
