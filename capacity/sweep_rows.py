@@ -10,7 +10,7 @@ from .domain.measurement.evidence import slo_of, sweep_of
 from .domain.measurement.level import level, shown_level
 from .domain.measurement.types import LATENCIES, Slo, Stage, Statistics
 from .domain.measurement.verdict import Outcome, verdict
-from .domain.measurement.words import FLAGS
+from .domain.measurement.words import flag_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class StageRow:
 
     @property
     def flags(self) -> list[str]:
-        return [FLAGS[flag] for flag in sorted(self.stage.flags)]
+        return flag_words(self.stage)
 
     @property
     def latencies(self) -> list[tuple[str, Statistics]]:

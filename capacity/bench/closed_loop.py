@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ LEAST_ERRORS: Final = 10
 """So many errors, and one a client, before a level is given up early: a single bad moment is none."""
 REST_SECONDS: Final = 0.05
 """After an error; short, so that the share of errors stays what the clients would see."""
+LAG_EVERY_SECONDS: Final = 0.02
+LAG_PERCENT: Final = 99
 LONG_REST_SECONDS: Final = 0.5
 """After one without a connection: what is not there is not hammered."""
 
@@ -39,7 +42,8 @@ class Load:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """What happened while it was measured: `answers` ended in it, whenever they began; `incomplete` still ran at its end.
-    `chunks` of text came in it, to whichever request. `busy`: share of one core that this client needed."""
+    `chunks` of text came in it, to whichever request. `busy`: share of one core that this client needed. `lag_seconds`: how late
+    this client woke up, 99th percentile: a late client takes its own delay for the engine's."""
 
     level: int
     seconds: float
@@ -48,6 +52,7 @@ class Window:
     mean_in_flight: float
     chunks: int
     busy: float
+    lag_seconds: float = 0.0
     cut_short: bool = False
 
 
@@ -77,10 +82,12 @@ class ClosedLoop:
         self._flight_seconds = 0.0
         self._changed_at = self._opened_at = time.monotonic()
         self._cpu_at = 0.0
+        self._lags: list[float] = []
 
     async def run(self) -> Window:
         """Warm up, measure, and cut what still runs. Cancelled, it leaves no request behind."""
         clients = [asyncio.create_task(self._client(number)) for number in range(self._load.level)]
+        clients.append(asyncio.create_task(self._watch_lag()))
         try:
             self._open()
             await self._warm_up()
@@ -104,6 +111,12 @@ class ClosedLoop:
         await _either(self._enough, self._load.seconds)
         if not self._answers:  # each takes longer than the window: one at least is waited for
             await _either(self._came, self._load.patience_seconds)
+
+    async def _watch_lag(self) -> None:
+        while True:
+            due = time.monotonic() + LAG_EVERY_SECONDS
+            await asyncio.sleep(LAG_EVERY_SECONDS)
+            self._lags.append(max(0.0, time.monotonic() - due))
 
     async def _client(self, number: int) -> None:
         await asyncio.sleep(self._load.ramp_seconds * number / self._load.level)
@@ -154,7 +167,7 @@ class ClosedLoop:
     def _open(self) -> None:
         """Nothing from before counts."""
         self._count(0)
-        self._answers, self._errors, self._chunks, self._flight_seconds = [], 0, 0, 0.0
+        self._answers, self._errors, self._chunks, self._flight_seconds, self._lags = [], 0, 0, 0.0, []
         self._enough.clear()
         self._came.clear()
         self._opened_at, self._cpu_at = self._changed_at, time.thread_time()
@@ -170,8 +183,14 @@ class ClosedLoop:
             mean_in_flight=self._flight_seconds / seconds,
             chunks=self._chunks,
             busy=(time.thread_time() - self._cpu_at) / seconds,
+            lag_seconds=_rank(self._lags, LAG_PERCENT),
             cut_short=self._enough.is_set() or not self._served,
         )
+
+
+def _rank(values: Sequence[float], percent: int) -> float:
+    """The percentile by nearest rank; 0 of nothing."""
+    return sorted(values)[math.ceil(percent * len(values) / 100) - 1] if values else 0.0
 
 
 async def _either(event: asyncio.Event, seconds: float) -> None:

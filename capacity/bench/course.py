@@ -74,6 +74,17 @@ class Course:
         return next_level(self._tried, levels=self._asked.levels, most=self._asked.most)
 
     async def _level(self, level: int, send: Send, base: str) -> None:
+        """What this client's own lateness may have failed is measured once more: the run in which it was less late counts."""
+        window, counted = await self._measure(level, send, base)
+        if summary.fails_by_lag(window, self._asked):
+            again, counted_again = await self._measure(level, send, base)
+            late = max(window.lag_seconds, again.lag_seconds)
+            if again.lag_seconds < window.lag_seconds:
+                window, counted = again, counted_again
+            counted = counted | {"client_lag_ms_of_the_other_run": round(1000 * late, 1)}
+        self._take(window, counted)
+
+    async def _measure(self, level: int, send: Send, base: str) -> tuple[Window, dict[str, float]]:
         self._level_began = time.monotonic()
         self._say("warming_up", level)
         engine = _EngineWindow(base, self._asked)
@@ -81,7 +92,7 @@ class Course:
         window = await ClosedLoop(self._load(level), send, heard=heard, opened=engine.open).run()
         self._level_seconds = time.monotonic() - self._level_began
         _check_alive(window)
-        self._take(window, await engine.close())
+        return window, await engine.close()
 
     def _load(self, level: int) -> Load:
         one = self._ready.one_seconds if self._ready else 0.0

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from capacity.bench.asked import Asked
 from capacity.bench.closed_loop import Window
 from capacity.bench.stream import Answer
-from capacity.domain.measurement.types import Flag, Stage
+from capacity.domain.measurement.types import Flag, Stage, Statistics
+from capacity.domain.measurement.verdict import verdict
 
 PERCENTILES: Final = (50, 90, 95, 99)
 BUSY: Final = 0.9
 """With more than that of a core this client may have been what was measured."""
+LATE: Final = 0.1
+"""A client that is late by more than a tenth of a bound."""
 
 
 def stage_of(window: Window, asked: Asked, *, simulated: bool = False) -> Stage:
@@ -35,6 +39,36 @@ def stage_of(window: Window, asked: Asked, *, simulated: bool = False) -> Stage:
         e2e_ms=statistics((answer.e2e_seconds for answer in good), percentiles),
         flags=_flags(window, good, asked) | ({"simulated"} if simulated else set()),
     )
+
+
+def fails_by_lag(window: Window, asked: Asked) -> bool:
+    """Whether it misses the SLO, and would not were this client's own lateness taken off: nobody can say whose delay it was."""
+    stage = stage_of(window, asked)
+    if verdict(stage, asked.slo).outcome != "fails":
+        return False
+    late = 1000 * window.lag_seconds
+    on_time = replace(
+        stage,
+        ttft_ms=_less(stage.ttft_ms, late),
+        tpot_ms=_less(stage.tpot_ms, late / _gaps(window)),
+        e2e_ms=_less(stage.e2e_ms, late),
+    )
+    return verdict(on_time, asked.slo).outcome == "meets"
+
+
+def _less(found: Statistics, late: float) -> Statistics:
+    return {name: max(value - late, 1e-3) for name, value in found.items()}
+
+
+def _gaps(window: Window) -> float:
+    """Gaps between the tokens of an answer, over which one late look at its end is spread."""
+    tokens = mean(answer.output_tokens for answer in window.answers if answer.fault is None)
+    return max(1.0, (tokens or 2) - 1)
+
+
+def _is_late(window: Window, asked: Asked) -> bool:
+    late = 1000 * window.lag_seconds
+    return any(late > LATE * bound.ms * (_gaps(window) if bound.latency == "tpot" else 1) for bound in asked.slo.bounds)
 
 
 def statistics(seconds: Iterable[float | None], percentiles: Sequence[int]) -> dict[str, float]:
@@ -58,6 +92,7 @@ def details_of(window: Window) -> dict[str, Any]:
         "error_kinds": dict(kinds),
         "first_error": next((answer.fault.why for answer in window.answers if answer.fault is not None), None),
         "client_busy": round(window.busy, 3),
+        "client_lag_ms": round(1000 * window.lag_seconds, 1),
         "cut_short": window.cut_short,
     }
 
@@ -81,7 +116,7 @@ def _flags(window: Window, good: Sequence[Answer], asked: Asked) -> frozenset[Fl
         flags.add("input_tokens")
     if any(answer.counted for answer in good):
         flags.add("estimated")
-    if window.busy > BUSY or window.cut_short:
+    if window.busy > BUSY or window.cut_short or _is_late(window, asked):
         flags.add("weak")
     return frozenset(flags)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -341,6 +342,58 @@ def test_errors_have_no_latency_and_no_success_is_no_latency_at_all():
     assert (some.requests, some.errors, some.ttft_ms["mean"]) == (1, 1, 100)
     assert (none.requests, none.errors, none.ttft_ms, none.tokens_per_second) == (0, 2, {}, None)
     assert not meets(some, ASKED.slo) and not meets(none, ASKED.slo)
+
+
+@pytest.mark.parametrize(
+    ("ttft", "lag", "doubted", "flags"),
+    [
+        (0.105, 0.006, True, set()),  # 5 ms too late, of which the client may have been all
+        (0.105, 0.004, False, set()),
+        (0.095, 0.006, False, set()),  # it meets the SLO in spite of it
+        (0.200, 0.011, False, {"weak"}),  # later than a tenth of the bound
+    ],
+)
+def test_a_level_that_a_late_client_may_have_failed_is_in_doubt(ttft, lag, doubted, flags):
+    late = window(*[answer(ttft=ttft)] * 3, lag_seconds=lag)
+    assert summary.fails_by_lag(late, ASKED) is doubted
+    assert summary.stage_of(late, ASKED).flags == flags
+    assert summary.details_of(late)["client_lag_ms"] == 1000 * lag
+
+
+def test_a_late_look_at_the_last_token_is_spread_over_all_gaps():
+    asked = replace(ASKED, slo=Slo(bounds=(Bound(latency="tpot", percentile=50, ms=100),)))
+    slow = answer(ttft=0.1, e2e=0.1 + 9 * 0.102, tokens=10)
+    assert not summary.fails_by_lag(window(slow, lag_seconds=0.010), asked)
+    assert summary.fails_by_lag(window(slow, lag_seconds=0.020), asked)
+
+
+def test_a_client_that_wakes_up_late_knows_it():
+    async def send(on_chunks: Any) -> Answer:
+        time.sleep(0.03)
+        await asyncio.sleep(0)
+        return answer()
+
+    load = Load(level=2, seconds=0.3, ramp_seconds=0.0, patience_seconds=5.0, max_error_share=0.01)
+    assert asyncio.run(ClosedLoop(load, send).run()).lag_seconds >= 0.03
+
+
+def test_a_level_in_doubt_is_measured_once_more_and_the_quieter_run_counts(monkeypatch):
+    lags = iter([0.0, 0.05, 0.001, 0.0])
+    truly = ClosedLoop._window
+
+    def lagging(loop: ClosedLoop) -> Window:
+        found = truly(loop)
+        lag = next(lags)
+        slow = [replace(row, ttft_seconds=LATE + lag) for row in found.answers] if lag else found.answers
+        return replace(found, answers=slow, lag_seconds=lag)
+
+    monkeypatch.setattr(ClosedLoop, "_window", lagging)
+    slo = Slo(bounds=(Bound(latency="ttft", percentile=50, ms=1000 * LATE),))
+    with served(abrupt(9)) as site:
+        found = swept(site, slo=slo, levels=(1, 2), seconds=0.1)
+    assert [stage.asked for stage in found.stages] == [1, 2]
+    assert found.evidence["levels"]["2"]["client_lag_ms"] == 1.0
+    assert found.evidence["levels"]["2"]["client_lag_ms_of_the_other_run"] == 50.0
 
 
 def test_a_client_that_was_busy_all_the_time_may_have_been_what_was_measured():

@@ -11,10 +11,9 @@ from .combine import by_level
 from .level import level, whole_level
 from .types import LATENCIES, Flag, Judgement, Kind, Measured, Slo, Stage, Sweep
 from .verdict import Outcome, Verdict, verdict
+from .weak import weaknesses
 
 MOST_REPLICAS: Final = 10_000
-SHORT_SECONDS: Final = 30
-FEW_ROUNDS: Final = 3
 OF_JUDGING: Final[frozenset[Flag]] = frozenset({"non_monotonic", "errors"})
 """Flags that rest on the SLO: a sweep that is judged again is given them anew."""
 _WORST_FIRST: Final[tuple[Outcome, ...]] = ("fails", "unproven", "meets")
@@ -93,19 +92,13 @@ def _kind(run: _Run) -> Kind | None:
 def _flagged(stage: Stage) -> Stage:
     """With the flags that rest on no SLO."""
     flags = set(stage.flags - OF_JUDGING)
-    if _is_weak(stage):
+    if weaknesses(stage):
         flags.add("weak")
     if stage.asked is not None and stage.mean_in_flight is None:
         flags.add("asked")
     if stage.errors is None:
         flags.add("errors_unknown")
     return replace(stage, flags=frozenset(flags))
-
-
-def _is_weak(stage: Stage) -> bool:
-    """Under 30 s, or fewer finished requests than three rounds of its level."""
-    few = stage.requests is not None and stage.requests < FEW_ROUNDS * (level(stage) or 0)
-    return few or (stage.seconds is not None and stage.seconds < SHORT_SECONDS)
 
 
 def _marked(stages: Sequence[Stage], verdicts: Sequence[Verdict]) -> tuple[Stage, ...]:

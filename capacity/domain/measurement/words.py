@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .types import Flag, Kind, Latency
+from .types import Flag, Kind, Latency, Stage
+from .weak import weaknesses
 
 FLAGS: Final[Mapping[Flag, str]] = {
     "weak": "weak: short, few requests, cut off, or its client could not keep up",
@@ -27,3 +28,12 @@ KINDS: Final[Mapping[Kind, str]] = {
     "not_binding": "not binding: no latency was measured",
 }
 LATENCY: Final[Mapping[Latency, str]] = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
+
+
+def flag_words(stage: Stage) -> list[str]:
+    """What is to be known of a stage, a weak one with its numbers."""
+    return [_weak(stage) if flag == "weak" else FLAGS[flag] for flag in sorted(stage.flags)]
+
+
+def _weak(stage: Stage) -> str:
+    return f"weak: {'; '.join(weaknesses(stage)) or 'cut off, or its client could not keep up'}"
