@@ -120,7 +120,7 @@ def _profile(found: Judged) -> Profile:
 
 
 def _options(found: Judged) -> dict[str, Any]:
-    files = [{"name": file.name, "sha256": file.sha256} for file in found.imported.files]
+    files = [{"name": Path(file.name).name, "sha256": file.sha256} for file in found.imported.files]
     stated = found.asked.concurrency
     if stated is None and found.chosen.measured is None:
         stated = _whole(told(found.imported, own.CONCURRENCY))
@@ -137,6 +137,9 @@ def profile_named(profiles: Any, model: str, name: str) -> Profile | None:
     """Of those profiles the one of that model and name; None where neither is given. ValidationError where there is none."""
     if not model and not name:
         return None
+    if not model or not name:
+        missing = "profile" if model else "model"
+        raise ValidationError({missing: "A profile is named by both: its model and its own name."})
     found: Profile | None = profiles.filter(model__name=model, name=name).select_related("model__slo").first()
     if found is None:
         raise ValidationError({"profile": f"There is no profile “{name}” of a model “{model}”."})

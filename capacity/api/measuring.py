@@ -25,7 +25,10 @@ from quotas.api.fields import UtcDateTimeField, WordsField
 
 class ImportAsked(serializers.Serializer[Any]):
     file = serializers.ListField(
-        child=serializers.FileField(allow_empty_file=True), help_text="Result files, in any order; the field repeats."
+        child=serializers.FileField(allow_empty_file=True),
+        allow_empty=False,
+        error_messages={"empty": "Choose at least one result file."},
+        help_text="Result files, in any order; the field repeats.",
     )
     model = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
     profile = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)

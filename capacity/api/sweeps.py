@@ -45,7 +45,20 @@ class BenchRunSerializer(serializers.ModelSerializer[Any]):
     class Meta:
         model = BenchRun
         fields = (
-            *("id", "model", "profile", "replica", "own_replica", "endpoint", "slo", "slo_text", "api", "levels", "seconds"),
+            *(
+                "id",
+                "model",
+                "profile",
+                "replica",
+                "own_replica",
+                "endpoint",
+                "served_name",
+                "slo",
+                "slo_text",
+                "api",
+                "levels",
+                "seconds",
+            ),
             *("input_tokens", "output_tokens", "same_prompt", "with_token", "take_last", "state", "actor", "reason"),
             *("stop_asked", "stopped_by", "created_at", "started_at", "ended_at"),
             *("heartbeat_at", "progress", "stages", "message", "measurement"),
@@ -59,6 +72,9 @@ class SweepAsked(serializers.Serializer[Any]):
     reason = WordsField(max_length=100, required=False, allow_blank=True, default="", help_text="Why. Needed unless preview.")
     slo = serializers.CharField(max_length=200, required=False, allow_blank=True, default="", help_text="A name, or bounds.")
     endpoint = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
+    served_name = serializers.CharField(
+        max_length=200, required=False, allow_blank=True, default="", help_text="What `endpoint` calls the model."
+    )
     api = serializers.CharField(max_length=12, default="chat")
     levels = serializers.CharField(max_length=500, default="auto")
     seconds = serializers.IntegerField(default=60)

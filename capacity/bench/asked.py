@@ -28,7 +28,8 @@ class Asked:
 
     `endpoint`: its base URL, with or without the `/v1` of its API. `levels` None: `auto`, up to `most`. `seconds` of each level,
     warm-up apart. `input_tokens`, `output_tokens`: of each request. `timeout_seconds`: of one request, to its last token.
-    `token`: a bearer token, in no text and no error. `same_prompt`: every request sends one prompt, so that a prefix cache is
+    `token`: a bearer token, in no text and no error. `served_name`: what the endpoint calls `model`, where that
+    is another name. `same_prompt`: every request sends one prompt, so that a prefix cache is
     part of what is measured; else each prompt is new. `allowed_networks`: addresses that are asked although they are refused by
     default (capacity.sources.address).
     """
@@ -44,6 +45,7 @@ class Asked:
     most: int = 1024
     timeout_seconds: float = 120.0
     token: str | None = field(default=None, repr=False)
+    served_name: str = ""
     same_prompt: bool = False
     allowed_networks: Sequence[Network] = ()
 

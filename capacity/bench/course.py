@@ -170,7 +170,8 @@ class Course:
     def _hints(self) -> dict[str, str]:
         found = knee(self._tried)
         told = {f"engine {name}": str(value) for name, value in (self._ready.facts.told.items() if self._ready else ())}
-        return told | ({} if found is None else {"knee": str(found)})
+        served = {"served name": self._asked.served_name} if self._asked.served_name else {}
+        return told | served | ({} if found is None else {"knee": str(found)})
 
     def _length(self, name: str) -> int | None:
         """The mean of all that ended well; None where nobody counted."""

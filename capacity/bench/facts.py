@@ -18,6 +18,7 @@ from capacity.sources.names import WANTED
 from capacity.sources.reading import EngineReading, read_series
 
 SECONDS: Final = 3.0
+MOST_OFFERED: Final = 5
 MOST_BYTES: Final = 512 * 1024
 SIMULATOR: Final = "llmgw-simulator"
 TOLD: Final = (
@@ -66,6 +67,13 @@ async def facts(http: aiohttp.ClientSession, base: str, allowed: Sequence[Networ
     version = told.pop("version", None) or told.get("build_info")
     engine = SIMULATOR if told.get("owned_by") == SIMULATOR else (counted.reading.engine if counted else None) or named
     return Facts(engine=engine, version=None if version is None else str(version), told=told)
+
+
+async def offered(http: aiohttp.ClientSession, base: str) -> tuple[str, ...]:
+    """The names of the models that it lists, a few at most; none where it lists none."""
+    rows = (await _page(http, f"{base}/v1/models")).get("data")
+    ids = [row.get("id") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return tuple(printable(name) for name in ids if isinstance(name, str) and name)[:MOST_OFFERED]
 
 
 async def counters(base: str, allowed: Sequence[Network]) -> Counters | None:

@@ -10,13 +10,14 @@ import aiohttp
 
 from capacity.bench.asked import Asked
 from capacity.bench.closed_loop import Send
-from capacity.bench.facts import Facts, facts
+from capacity.bench.facts import Facts, facts, offered
 from capacity.bench.requests import FORMS, PATHS, Form, Prompts, body
 from capacity.bench.stream import Answer, Chunks, Fault, ask_stream, ask_whole
 from capacity.sources.address import literal_fault
 from capacity.sources.answers import base_url
 
 REFUSED: Final = (400, 422)
+NOT_FOUND: Final = 404
 SHORT_OUTPUT: Final = 4
 MANY_TIMES: Final = 8
 SPARE_CHUNKS: Final = 1000
@@ -88,7 +89,16 @@ class Asker:
             first = first or answer.fault
             if answer.fault.status not in REFUSED:
                 break
-        raise Unsweepable(first.why if first else "It was not asked.")
+        raise Unsweepable(await self._with_offers(first) if first else "It was not asked.")
+
+    async def _with_offers(self, fault: Fault) -> str:
+        """Of a 404 what the endpoint offers: it may only call the model by another name."""
+        names = await offered(self._http, self.base) if fault.status == NOT_FOUND else ()
+        asked = self._asked.served_name or self._asked.model
+        if not names or asked in names:
+            return fault.why
+        listed = ", ".join(f"“{name}”" for name in names)
+        return f"{fault.why.rstrip('.')}. It offers {listed}: say what it calls the model (served name, --served-name)."
 
     async def _calibrate(self, form: Form, short: Answer) -> tuple[Prompts, Answer]:
         """By a second prompt, twice as long: two points make the line from words to tokens."""

@@ -75,7 +75,9 @@ class Prompts:
 
 def body(asked: Asked, form: Form, prompts: Prompts, *, input_tokens: int, output_tokens: int) -> bytes:
     """One request as JSON."""
-    return json.dumps({"model": asked.model, **_content(asked.api, form, prompts, input_tokens, output_tokens)}).encode()
+    return json.dumps(
+        {"model": asked.served_name or asked.model, **_content(asked.api, form, prompts, input_tokens, output_tokens)}
+    ).encode()
 
 
 def _content(api: Api, form: Form, prompts: Prompts, input_tokens: int, output_tokens: int) -> dict[str, Any]:

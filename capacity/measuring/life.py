@@ -130,6 +130,7 @@ def asked_of(run: BenchRun, endpoint: str, token: str | None = None) -> Asked:
         input_tokens=run.input_tokens,
         output_tokens=run.output_tokens,
         same_prompt=run.same_prompt,
+        served_name=run.served_name,
         token=token,
         allowed_networks=allowed_networks(),
     )

@@ -19,16 +19,19 @@ from .tokens import FAULT, TOKEN
 Where = Literal["own", "take"]
 
 LONGEST_SECONDS: Final = 3600
+LONGEST_NAME: Final = 200
 MOST_TOKENS: Final = 1_000_000
 USUAL_INPUT, USUAL_OUTPUT = 512, 128
 NO_ADDRESS: Final = "A token is for an address outside: give that address too."
+
+NO_NAME: Final = "A served name is what an address outside calls the model: give that address too."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """`slo`: an SLO's name, or bounds as text; empty: the model's. `where`: a replica of its own, or one that runs is taken;
     `endpoint`: neither, but that address, with `token` as its bearer token. Lengths of None are the model's own, else 512 and
-    128. `take_last`: the only ready replica of the model may be taken too."""
+    128. `served_name`: what that address calls the model. `take_last`: the only ready replica of the model may be taken too."""
 
     slo: str = ""
     endpoint: str = ""
@@ -40,6 +43,7 @@ class Wish:
     where: str = "own"
     same_prompt: bool = False
     take_last: bool = False
+    served_name: str = ""
     token: str = field(default="", repr=False)
 
 
@@ -52,6 +56,7 @@ def run_of(profile: Profile, wish: Wish) -> BenchRun:
     if endpoint and (fault := text_fault(endpoint, allowed_networks())):
         faults["endpoint"] = fault
     _check_token(wish, endpoint, faults)
+    _check_name(wish.served_name.strip(), endpoint, faults)
     levels = _levels(wish.levels, faults)
     lengths = _lengths(profile, wish, faults)
     if not 1 <= wish.seconds <= LONGEST_SECONDS:
@@ -70,6 +75,7 @@ def run_of(profile: Profile, wish: Wish) -> BenchRun:
         same_prompt=wish.same_prompt,
         take_last=wish.take_last,
         with_token=bool(wish.token),
+        served_name=wish.served_name.strip(),
         **lengths,
     )
 
@@ -87,6 +93,15 @@ def _check_choice(wish: Wish, faults: dict[str, str]) -> None:
         faults["api"] = f"An API is one of {', '.join(BenchRun.Api.values)}."
     if wish.where not in {"own", "take"}:
         faults["where"] = "Where is own (a replica is started for it) or take (one that runs is taken)."
+    elif wish.where == "take" and wish.endpoint.strip():
+        faults["where"] = "A sweep of an address outside takes no replica: ask for one or the other."
+
+
+def _check_name(name: str, endpoint: str, faults: dict[str, str]) -> None:
+    if name and not endpoint:
+        faults["served_name"] = NO_NAME
+    elif len(name) > LONGEST_NAME or not name.isprintable():
+        faults["served_name"] = f"A served name has at most {LONGEST_NAME} characters, all of them printable."
 
 
 def _check_token(wish: Wish, endpoint: str, faults: dict[str, str]) -> None:

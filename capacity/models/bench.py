@@ -44,6 +44,9 @@ class BenchRun(models.Model):
     replica = models.ForeignKey(Replica, on_delete=models.SET_NULL, null=True, blank=True, related_name="bench_runs")
     own_replica = models.BooleanField(default=False, help_text="A replica is started for it; else one that runs is taken.")
     endpoint = models.CharField(max_length=500, blank=True, help_text="An address outside of the fleet; empty: a replica's.")
+    served_name = models.CharField(
+        max_length=200, blank=True, help_text="What that address calls the model; empty: as it is called here."
+    )
     slo = models.ForeignKey(Slo, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", verbose_name="SLO")
     slo_text = models.CharField(
         max_length=200, blank=True, help_text="Bounds of its own instead of an SLO's: ttft p95 500, tpot p95 50."

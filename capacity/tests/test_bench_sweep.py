@@ -152,6 +152,29 @@ def test_a_sweep_says_what_the_engine_is_and_leaves_nothing_behind():
     assert found.evidence["levels"]["4"]["engine_output_tokens_per_second"] > 0
 
 
+def test_an_endpoint_that_calls_the_model_otherwise_says_what_it_offers_and_is_swept_by_that_name():
+    def make(site: Site) -> web.Application:
+        async def chat(request: web.Request) -> web.Response:
+            name = (await request.json())["model"]
+            if name != "served/m":
+                return web.json_response({"error": {"message": f"The model `{name}` does not exist."}}, status=404)
+            return web.json_response({"object": "whole"})
+
+        async def models(request: web.Request) -> web.Response:
+            return web.json_response({"data": [{"id": "served/m"}, {"id": 3}, "x"]})
+
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", chat)
+        app.router.add_get("/v1/models", models)
+        return app
+
+    with served(make) as site:
+        refused, heard = swept(site), swept(site, served_name="served/m")
+    assert "`m` does not exist. It offers “served/m”: say what it calls the model" in refused.why
+    assert "instead of a stream" in heard.why and heard.setting.model == "m"
+    assert heard.setting.hints["served name"] == "served/m"
+
+
 @pytest.mark.parametrize("api", ["embeddings", "rerank"])
 def test_embeddings_and_rankings_are_judged_end_to_end_and_their_tokens_are_input(api):
     slo = Slo(bounds=(Bound(latency="e2e", percentile=50, ms=60_000),))
@@ -208,7 +231,8 @@ def test_what_cannot_be_swept_is_one_sentence(asked, words):
 
 def test_a_wrong_model_is_told_in_the_endpoint_s_own_words():
     with simulated() as site:
-        assert swept(site, model="other").why == "It answered with status 404: The model `other` does not exist."
+        said = "It answered with status 404: The model `other` does not exist. It offers “m”: "
+        assert swept(site, model="other").why.startswith(said)
 
 
 def picky(refused: set[str], fails_above: int = 10**6):

@@ -61,7 +61,7 @@ def test_the_command_stores_the_sweep_for_a_profile(profile: Any, file: Path) ->
     stored = Measurement.objects.get()
     assert json.loads(out)["stored"] == {"id": stored.pk, "status": "current"}
     assert (stored.profile, stored.max_concurrency, stored.tokens_per_second, stored.kind) == (profile, 2, 190, "located")
-    assert stored.evidence["files"][0]["name"] == str(file)
+    assert stored.evidence["files"][0]["name"] == file.name
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,13 @@ def test_the_command_writes_no_line_for_collectors_of_logs(live: Fleet, here: Cl
         assert caplog.records
 
 
+def test_an_address_outside_may_call_the_model_otherwise(live: Fleet, here: Clock) -> None:
+    found = json.loads(bench(*OUTSIDE, "--served-name", "served/m", "--json"))
+    assert (found["served_name"], here.asked[0].served_name, here.asked[0].model) == ("served/m", "served/m", live.model.name)
+    answer = person("otto", is_operator=True).post("/api/v1/bench_runs", body(served_name="x"), format="json")
+    assert answer.json()["error"]["fields"].keys() == {"served_name"}
+
+
 def test_the_command_gives_one_document(live: Fleet, here: Clock) -> None:
     found = json.loads(bench(*OUTSIDE, "--json"))
     assert found["state"] == "done"
@@ -228,7 +235,10 @@ def test_the_commands_preview_changes_nothing(live: Fleet) -> None:
     [
         (("--slo", SLO), "Say why", 2),
         (("--slo", "", "--reason", "x"), "has no SLO", 1),
-        (("--slo", SLO, "--levels", "-3", "--reason", "x"), "Levels are auto", 1),
+        (("--slo", SLO, "--levels", "-3", "--reason", "x"), "Levels are auto", 2),
+        (("--slo", SLO, "--seconds", "0", "--reason", "x"), "Seconds of a level", 2),
+        (("--slo", SLO, "--endpoint", "http://127.0.0.1:9", "--take", "--reason", "x"), "takes no replica", 2),
+        (("--slo", SLO, "--served-name", "m", "--reason", "x"), "address outside", 2),
     ],
 )
 def test_the_command_refuses_in_one_sentence(live: Fleet, words: tuple[str, ...], said: str, code: int) -> None:

@@ -151,3 +151,17 @@ def test_the_chosen_stage_is_one_of_the_sweep_with_its_flags() -> None:
     found = judged(stage(4, seconds=5), stage(8, 300))
     assert found.chosen is found.sweep.stages[0]
     assert found.chosen.flags == {"weak"}
+
+
+@pytest.mark.parametrize(
+    ("stages", "said"),
+    [
+        ([stage(1, requests=1), stage(2, requests=1)], "; 2 of 2 levels are weak: 1 request each."),
+        ([stage(1, requests=1), stage(2, requests=2), stage(4)], "; 2 of 3 levels are weak: 1 to 2 requests each."),
+        ([stage(1, seconds=10), stage(2, seconds=10)], "; 2 of 2 levels are weak: 10 seconds each."),
+        ([stage(1, requests=1), stage(2, seconds=10)], "; 2 of 2 levels are weak."),
+        ([stage(1)], "nothing above was measured."),
+    ],
+)
+def test_the_sentence_counts_the_weak_levels_and_says_what_they_have_too_little_of(stages, said):
+    assert judge(sweep(*stages), TTFT).why.endswith(said)

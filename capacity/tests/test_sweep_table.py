@@ -20,7 +20,8 @@ def test_a_sweep_is_a_table_with_its_answer_and_what_its_flags_mean() -> None:
         "        4     1,000       0        5       400          100            –                  –  weak",
         "        8     1,000       0       60       800            –            –                  –",
         "4 in flight, 400 tokens/s, at least.",
-        "4 in flight meets ttft p95 200 (TTFT p95 100 ms); nothing above is proven: at 8 in flight, TTFT p95 is not in the file.",
+        "4 in flight meets ttft p95 200 (TTFT p95 100 ms); nothing above is proven: at 8 in flight, TTFT p95 is not in the file; "
+        "1 of 2 levels is weak: 5 seconds.",
         "weak: short, few requests, cut off, or its client could not keep up",
         "",
         "Left out: f, line 2: no run.",

@@ -49,6 +49,7 @@ class MeasureForm(forms.Form):
     output_tokens = forms.IntegerField()
     api = forms.ChoiceField(choices=BenchRun.Api.choices, initial="chat")
     endpoint = forms.CharField(max_length=500, required=False)
+    served_name = forms.CharField(max_length=200, required=False)
     token = forms.CharField(max_length=LONGEST, required=False, widget=forms.PasswordInput)
     same_prompt = forms.BooleanField(required=False)
     take_last = forms.BooleanField(required=False)
@@ -136,6 +137,7 @@ def command_of(run: BenchRun) -> str:
     words += ["--slo", run.slo_text or (run.slo.name if run.slo else ""), "--levels", run.levels, "--seconds", str(run.seconds)]
     words += ["--input", str(run.input_tokens), "--output", str(run.output_tokens), "--api", run.api]
     words += ["--same-prompt"] if run.same_prompt else []
+    words += ["--served-name", run.served_name] if run.served_name else []
     words += ["--token-file", "FILE"] if run.with_token else []
     words += ["--take-last"] if run.take_last and not (run.endpoint or run.own_replica) else []
     words += ["--reason", "…"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from ..phrases import number
 from .figures import plain
 from .level import level
 from .slo_text import slo_text
 from .types import Kind, Slo, Stage, Sweep
 from .verdict import Verdict
+from .weak import few_requests, short
 
 NO_SLO: Final = "No SLO was given, so this is a curve and no measurement."
 NO_SUCCESS: Final = "No request succeeded at any level, so there is nothing to measure."
@@ -36,7 +39,7 @@ def why(kind: Kind, chosen: Verdict, ended_by: Verdict | None, sweep: Sweep, slo
         said = f"The lowest level, {_in_flight(chosen.stage)}, misses {text}: {chosen.said}"
     else:
         said = f"{_in_flight(chosen.stage)} meets {text} ({chosen.said}); {_above(ended_by)}"
-    return f"{said}{_lucky(sweep)}{_unplaced(sweep)}{_divided(replicas)}."
+    return f"{said}{_lucky(sweep)}{_unplaced(sweep)}{_divided(replicas)}{_weak(sweep)}."
 
 
 def _above(ended_by: Verdict | None) -> str:
@@ -63,6 +66,28 @@ def _unplaced(sweep: Sweep) -> str:
 
 def _divided(replicas: int) -> str:
     return f"; both numbers are divided by {replicas} replicas" if replicas > 1 else ""
+
+
+def _weak(sweep: Sweep) -> str:
+    weak = [stage for stage in sweep.stages if "weak" in stage.flags]
+    if not weak:
+        return ""
+    is_ = "is" if len(weak) == 1 else "are"
+    return f"; {len(weak)} of {number(len(sweep.stages), 'level')} {is_} weak{_why_weak(weak)}"
+
+
+def _why_weak(weak: Sequence[Stage]) -> str:
+    """What all of them have too little of; empty where they differ."""
+    requests = [stage.requests for stage in weak if stage.requests is not None and few_requests(stage)]
+    if len(requests) == len(weak):
+        return _each(min(requests), max(requests), "request", len(weak))
+    seconds = [round(stage.seconds) for stage in weak if stage.seconds is not None and short(stage)]
+    return _each(min(seconds), max(seconds), "second", len(weak)) if len(seconds) == len(weak) else ""
+
+
+def _each(least: int, most: int, unit: str, count: int) -> str:
+    said = number(most, unit) if least == most else f"{least} to {number(most, unit)}"
+    return f": {said}{' each' if count > 1 else ''}"
 
 
 def _in_flight(stage: Stage) -> str:

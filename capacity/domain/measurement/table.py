@@ -16,9 +16,10 @@ _SHOWN: Final = ("p95", "p99", "p90", "p50", "mean")
 
 
 def lines(judgements: Sequence[Judgement], skipped: Sequence[Skipped]) -> Iterator[str]:
-    """Each sweep with its stages, its measurement and why; then what was left out."""
-    for judgement in judgements:
-        yield title(judgement.sweep.setting)
+    """Each sweep, numbered where there are several, with its stages, its measurement and why; then what was left out."""
+    for place, judgement in enumerate(judgements, start=1):
+        numbered = f"Sweep {place}: " if len(judgements) > 1 else ""
+        yield f"{numbered}{title(judgement.sweep.setting)}"
         yield from _columns(_rows(judgement.sweep.stages))
         yield _measurement(judgement)
         yield judgement.why

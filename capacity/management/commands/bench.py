@@ -26,6 +26,14 @@ from quotas.services import exclusive
 EXITS = {BenchRun.State.DONE: 0, BenchRun.State.FAILED: 1, BenchRun.State.STOPPED: 3}
 
 
+OPTIONS = frozenset({"levels", "seconds", "input_tokens", "output_tokens", "api", "where", "served_name", "token"})
+"""What is wrong with these is wrong with the call, whatever the installation holds."""
+
+
+def returncode(error: ValidationError) -> int:
+    return 2 if hasattr(error, "error_dict") and OPTIONS & error.error_dict.keys() else 1
+
+
 @contextmanager
 def without_log_lines() -> Iterator[None]:
     """What workers log is for collectors of logs; here a person reads along. A defect's trace is still written."""
@@ -47,6 +55,7 @@ class Command(OperatorCommand):
         parser.add_argument("model")
         parser.add_argument("profile")
         parser.add_argument("--endpoint", default="", help="Sweep this address outside of the fleet.")
+        parser.add_argument("--served-name", default="", help="What --endpoint calls the model, where that is another name.")
         parser.add_argument("--slo", default="", help="An SLO's name, or bounds: 'ttft p95 500, tpot p95 50'. Else the model's.")
         parser.add_argument("--levels", default="auto", help="Such as 1,2,4,8; auto searches the limit.")
         parser.add_argument("--seconds", type=int, default=60, help="Of each level, warm-up apart.")
@@ -66,6 +75,7 @@ class Command(OperatorCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         profile = self.profile(options["model"], options["profile"])
         names = ("endpoint", "slo", "levels", "seconds", "input_tokens", "output_tokens", "api", "same_prompt", "take_last")
+        names += ("served_name",)
         token = self.token(options["token_file"])
         wish = Wish(**{name: options[name] for name in names}, where=options["where"] or "own", token=token)
         reason = "a preview" if options["preview"] else needed(options["reason"])
@@ -76,7 +86,7 @@ class Command(OperatorCommand):
                 return
             self.begin(run)
         except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from None
+            raise CommandError(" ".join(error.messages), returncode=returncode(error)) from None
         self.carry(run, token, as_json=options["json"])
 
     @staticmethod

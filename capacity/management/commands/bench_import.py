@@ -42,8 +42,11 @@ class Command(OperatorCommand):
             raise wrong_call(f"--replicas is a whole number from 1 to {MOST_REPLICAS}.")
         reason = self.reason_of(options)
         try:
-            asked = asked_of(options)
-            found = judged(self.read([Path(name) for name in options["file"]]), asked)
+            profile = profile_named(Profile.objects.all(), options["model"], options["profile"])
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        try:
+            found = judged(self.read([Path(name) for name in options["file"]]), asked_of(options, profile))
         except ValidationError as error:
             raise wrong_call(" ".join(error.messages)) from error
         stored = self.store(found, reason) if reason else None
@@ -88,9 +91,9 @@ class Command(OperatorCommand):
             self.stdout.write(f"Stored as measurement {stored.pk} of {stored.profile}, {stored.get_status_display().lower()}.")
 
 
-def asked_of(options: dict[str, Any]) -> Asked:
+def asked_of(options: dict[str, Any], profile: Profile | None) -> Asked:
     return Asked(
-        profile=profile_named(Profile.objects.all(), options["model"], options["profile"]),
+        profile=profile,
         slo=options["slo"],
         replicas=options["replicas"],
         sweep=options["sweep"],
