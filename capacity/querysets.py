@@ -66,5 +66,7 @@ class BenchRunQuerySet(OfModelQuerySet):
 
 class MeasurementQuerySet(OfModelQuerySet):
     def best_first(self) -> MeasurementQuerySet:
-        """Of a profile's measurements the one in use comes first: the newest `current`, else the newest of all."""
-        return self.order_by(models.Case(models.When(status="current", then=0), default=1), "-measured_at", "-id")
+        """Of a profile's measurements the one in use comes first: the newest `current`, else the newest of those that were in
+        force once. What never was is none of them: an outdated file of another model must stop nobody."""
+        in_force = self.exclude(status="stale", in_force_since__isnull=True)
+        return in_force.order_by(models.Case(models.When(status="current", then=0), default=1), "-measured_at", "-id")

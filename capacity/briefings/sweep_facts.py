@@ -180,7 +180,8 @@ def minutes(seconds: int) -> str:
 def place_sentence(facts: Facts) -> str:
     run = facts.run
     if run.endpoint:
-        return f"It loads {run.endpoint}; nothing of the fleet is touched."
+        aside = "what it gives is set aside until somebody puts it in force"
+        return f"It loads {run.endpoint}; nothing of the fleet is touched, and {aside}."
     if run.own_replica:
         return own_sentence(facts)
     return take_sentence(facts)

@@ -37,7 +37,7 @@ def store(run: BenchRun, slo: Slo, swept: Swept, was: str, now: datetime) -> tup
             slo=slo,
             actor=actor,
             reason=reason_of(run),
-            origin=replace(origin_of(swept, now), run_print=was),
+            origin=replace(origin_of(swept, now), run_print=was, outside=bool(run.endpoint)),
         )
     except ValidationError as error:
         return None, f"It was measured and not stored: {' '.join(error.messages)}"

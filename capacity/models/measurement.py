@@ -32,6 +32,7 @@ class Measurement(models.Model):
         FINGERPRINT = "fingerprint", "the profile has changed"
         SELF_CHECK = "self_check", "live latencies contradict it"
         PERSON = "person", "somebody said so"
+        ASIDE = "aside", "set aside when it came: it was never in force"
 
     profile = models.ForeignKey(Profile, on_delete=models.CASCADE, related_name="measurements")
     max_concurrency = models.PositiveBigIntegerField(
@@ -50,6 +51,9 @@ class Measurement(models.Model):
         max_length=64, blank=True, editable=False, db_index=True, help_text="Of its sweep: the same one twice is one measurement."
     )
     stale_cause = models.CharField(max_length=12, choices=Cause.choices, blank=True, editable=False)
+    in_force_since = models.DateTimeField(
+        null=True, blank=True, default=timezone.now, editable=False, help_text="Empty: it never was, and no plan rests on it."
+    )
     stale_why = models.TextField(blank=True, editable=False, help_text="Why it is outdated, with the figures.")
     self_check = models.JSONField(
         default=dict, blank=True, editable=False, help_text="Live latencies beside it, and request shape."
@@ -57,6 +61,8 @@ class Measurement(models.Model):
     measured_at = models.DateTimeField(default=timezone.now)
     evidence = models.JSONField(default=dict, blank=True, help_text="Engine, version, tool and all stages of the sweep.")
     note = models.TextField(blank=True)
+    is_new = False
+    """Whether it was written just now; not a column."""
     history = HistoricalRecords(excluded_fields=["self_check"])
     objects = MeasurementQuerySet.as_manager()
 
@@ -70,6 +76,12 @@ class Measurement(models.Model):
                 violation_error_message="A measurement's numbers are from 0 to 10^12.",
             )
         ]
+
+    @property
+    def status_word(self) -> str:
+        """`current`, `outdated`, `assumed`; `set aside` for one that waits for somebody to put it in force."""
+        aside = self.status == self.Status.STALE and self.stale_cause == self.Cause.ASIDE
+        return "set aside" if aside else self.get_status_display().lower()
 
     def __str__(self) -> str:
         return f"{self.profile}: {self.max_concurrency} in flight, {self.tokens_per_second} tokens/s"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from quotas.services.rows import Findings, rule_for
 
 from ..fingerprints import present_print
@@ -30,7 +32,7 @@ def accept_with_a_reason(measurement: Measurement, stored: Measurement | None, f
         stored is not None and stored.status == Measurement.Status.STALE and measurement.status == Measurement.Status.CURRENT
     )
     if accepted and not getattr(measurement, "_change_reason", None):
-        findings.refuse("status", "Say why an outdated measurement is good again: give a reason.")
+        findings.refuse("status", "Say why it is good for the profile as it is: give a reason.")
 
 
 @rule_for(Measurement)
@@ -41,6 +43,7 @@ def keep_what_it_was_measured_of(measurement: Measurement, stored: Measurement |
             measurement.stale_cause = measurement.stale_cause or Measurement.Cause.PERSON
         return
     measurement.stale_cause = measurement.stale_why = ""
+    measurement.in_force_since = measurement.in_force_since or timezone.now()
     was_stale = stored is not None and stored.status == Measurement.Status.STALE
     is_new = stored is None and not measurement.fingerprint
     if measurement.status == Measurement.Status.CURRENT and (was_stale or is_new):

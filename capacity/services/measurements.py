@@ -40,6 +40,8 @@ class Origin:
     cache_hit_rate: float | None = None
     engine_version: str = ""
     """What the engine itself said, where llmgw ran the sweep; the file's stands before it."""
+    outside: bool = False
+    """llmgw swept an address outside of its fleet."""
     run_print: str = ""
     """The run fingerprint of the replica that llmgw swept; empty: unknown."""
 
@@ -58,7 +60,8 @@ def measurement_store(
     concurrency: int | None = None,
     origin: Origin = NOWHERE,
 ) -> tuple[Measurement, list[str]]:
-    """Stores it as current; as outdated where the sweep contradicts the profile, which a warning says and a person may accept.
+    """Stores it as current and in force; as outdated where the sweep contradicts the profile, and set aside where it says less
+    than what is in force or was made elsewhere: a warning says so, and a person may accept it.
 
     `judgement` was judged by `slo` with `replicas`. `concurrency`: requests in flight that a person states, where the sweep says
     none. The same sweep, judged alike, is one measurement: the stored one comes back with a warning. ValidationError where it
@@ -70,7 +73,9 @@ def measurement_store(
         there = Measurement.objects.filter(profile=profile, digest=row.digest).first()
         if there is not None:
             return there, [f"This sweep is measurement {there.pk} of {profile} already: nothing is stored."]
-        return row, [*warnings, *save(row, actor=actor, reason=reason.strip())]
+        warnings += save(row, actor=actor, reason=reason.strip())
+        row.is_new = True
+        return row, warnings
 
 
 def measurement_of(
@@ -102,7 +107,7 @@ def measurement_of(
         digest=digest_of(judged, slo, replicas),
         measured_at=origin.measured_at or timezone.now(),
     )
-    return row, _held_against(row, judged, slo, origin)
+    return row, [*_held_against(row, judged, slo, origin), *_set_aside(row, origin)]
 
 
 def stated(judgement: Judgement, concurrency: int, replicas: int) -> Judgement:
@@ -148,9 +153,49 @@ def _held_against(row: Measurement, judgement: Judgement, slo: Slo | None, origi
         row.fingerprint = print_for(origin.run_print, purpose)
     if not said:
         return []
-    row.status, row.stale_cause = Measurement.Status.STALE, Measurement.Cause.FINGERPRINT
+    row.status, row.stale_cause, row.in_force_since = Measurement.Status.STALE, Measurement.Cause.FINGERPRINT, None
     row.stale_why = " ".join(said)
-    return [f"Stored as outdated: {row.stale_why} It lets replicas be added and never lets one be removed until it is accepted."]
+    return [f"Stored as outdated: {row.stale_why} Nothing rests on it until it is accepted."]
+
+
+def _set_aside(row: Measurement, origin: Origin) -> list[str]:
+    """A trial on two levels must not take the place of what was located."""
+    if row.status != Measurement.Status.CURRENT:
+        return []
+    why = aside_why(row, Measurement.objects.filter(profile=row.profile).best_first().first(), outside=origin.outside)
+    if not why:
+        return []
+    row.status, row.stale_cause, row.in_force_since = Measurement.Status.STALE, Measurement.Cause.ASIDE, None
+    row.stale_why = why
+    return [f"Set aside: {why} Nothing rests on it until somebody puts it in force."]
+
+
+def aside_why(row: Measurement, before: Measurement | None, *, outside: bool) -> str:
+    """Why it is not put in force by itself; empty: it is. `before`: what is in force."""
+    if outside:
+        return "It was measured outside of the fleet, on an engine that may be another."
+    if before is None or before.status != Measurement.Status.CURRENT or before.max_concurrency <= row.max_concurrency:
+        return ""
+    far_less = 2 * row.max_concurrency < before.max_concurrency
+    vague = row.kind != Measurement.Kind.LOCATED and before.kind == Measurement.Kind.LOCATED
+    if not (far_less or vague):
+        return ""
+    return f"It says {_briefly(row)}, and {_briefly(before)} is in force since {before.measured_at:%Y-%m-%d}."
+
+
+def replaces(row: Measurement, before: Measurement | None) -> str:
+    """What putting it in force comes to, in numbers; empty where it is in force itself."""
+    if before is not None and before.pk == row.pk:
+        return ""
+    then = " The profile is then started for no load at all." if row.max_concurrency == 0 else ""
+    if before is None:
+        return f"{_briefly(row)} is then in force; now nothing is.{then}"
+    return f"{_briefly(row)} then takes the place of {_briefly(before)}.{then}"
+
+
+def _briefly(row: Measurement) -> str:
+    kind = f" ({row.kind.replace('_', ' ')})" if row.kind else ""
+    return f"{row.max_concurrency} in flight{kind}"
 
 
 def _as_measured(run: Run, found: Contradictions) -> Run:
@@ -167,7 +212,7 @@ def _of_slo(row: Measurement, slo: Slo | None) -> list[str]:
 def measurement_accept(measurement: Measurement, *, actor: User | None, reason: str) -> list[str]:
     """An outdated one is good again, for the profile as it is now. Refused without a reason, and where it is not outdated."""
     if not reason.strip():
-        raise ValidationError({"reason": "Say why an outdated measurement is good again: give a reason."})
+        raise ValidationError({"reason": "Say why it is good for the profile as it is: give a reason."})
     if measurement.status != Measurement.Status.STALE:
         raise ValidationError(f"It is {measurement.get_status_display().lower()}, not outdated: there is nothing to accept.")
     measurement.status = Measurement.Status.CURRENT

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
+from django.utils import timezone
+
 from quotas.models import User
 from quotas.services import rows
 from quotas.services.rows import Findings, rule_for, stored_row
@@ -210,4 +212,5 @@ def _mark(found: list[Moved], actor: User | None, reason: str) -> None:
         for measurement in back.filter(status=Measurement.Status.STALE, stale_cause=Measurement.Cause.FINGERPRINT):
             measurement.status = Measurement.Status.CURRENT
             measurement.stale_cause = measurement.stale_why = ""
+            measurement.in_force_since = measurement.in_force_since or timezone.now()
             rows.write(measurement, actor=actor, reason=reason)

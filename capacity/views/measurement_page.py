@@ -61,14 +61,15 @@ def measurement_accept(request: HttpRequest, pk: int) -> HttpResponse:
             form.add_error(None, error.messages)  # type: ignore[arg-type]
             measurement.refresh_from_db()
         else:
-            messages.success(request, f"It is {measurement.get_status_display().lower()} again, for the profile as it is now.")
+            messages.success(request, f"It is in force ({measurement.status_word}), for the profile as it is now.")
             return redirect("measurement", measurement.pk)
     return shown(request, measurement, stage_rows(measurement.evidence), form)
 
 
 def shown(request: HttpRequest, measurement: Measurement, rows: Sequence[StageRow], form: AcceptForm) -> HttpResponse:
-    others = Measurement.objects.filter(profile=measurement.profile).select_related("slo").best_first()
-    same_profile = list(others[:OTHERS_SHOWN])
+    same = Measurement.objects.filter(profile=measurement.profile)
+    in_use = same.best_first().first()
+    same_profile = list(same.select_related("slo").order_by("-measured_at", "-id")[:OTHERS_SHOWN])
     context: dict[str, Any] = {
         "measurement": measurement,
         "rows": rows,
@@ -77,7 +78,9 @@ def shown(request: HttpRequest, measurement: Measurement, rows: Sequence[StageRo
         "why": _text(measurement.evidence, "why"),
         "slo_text": _text(measurement.evidence, "slo") or (measurement.slo.name if measurement.slo else ""),
         "replicas": replicas_of(measurement.evidence),
-        "in_use": bool(same_profile) and same_profile[0].pk == measurement.pk,
+        "in_use": in_use is not None and in_use.pk == measurement.pk,
+        "in_force": in_use,
+        "replaces": services.replaces(measurement, in_use),
         "others": [(row, engine_version(row.evidence)) for row in same_profile],
         "running": Replica.objects.filter(profile=measurement.profile, gone_at__isnull=True).count(),
         "history": measurement.history.select_related("history_user").order_by("-history_date", "-history_id")[:HISTORY_SHOWN],

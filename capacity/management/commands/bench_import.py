@@ -88,7 +88,8 @@ class Command(OperatorCommand):
         for line in lines(found.judgements, (*found.imported.skipped, *found.imported.unread)):
             self.stdout.write(line)
         if stored:
-            self.stdout.write(f"Stored as measurement {stored.pk} of {stored.profile}, {stored.get_status_display().lower()}.")
+            how = "Stored as measurement" if stored.is_new else "Nothing is stored: it is measurement"
+            self.stdout.write(f"{how} {stored.pk} of {stored.profile}, {stored.status_word}.")
 
 
 def asked_of(options: dict[str, Any], profile: Profile | None) -> Asked:

@@ -1,0 +1,101 @@
+"""Which measurement a plan rests on, and what is set aside until a person says otherwise."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from capacity.last_good_views import load_measurements
+from capacity.models import Measurement, Profile
+from capacity.services import Origin, measurement_accept, measurement_store, save
+from capacity.tests.factories import make_measurement, make_model, make_profile
+from capacity.tests.pages import make_person
+from capacity.tests.sweeps import SLO, judged
+
+pytestmark = pytest.mark.django_db
+NEVER = ((1, 50.0, 900.0),)
+TRIAL = ((1, 100.0, 50.0), (2, 190.0, 80.0))
+"""Both levels meet the SLO, and nothing above was measured."""
+
+
+def store(profile: Profile, *levels: Any, **origin: Any) -> Measurement:
+    found, _ = measurement_store(profile, judged(*levels), slo=SLO, actor=None, reason="a trial", origin=Origin(**origin))
+    return found
+
+
+def planned(profile: Profile) -> int | None:
+    """Requests in flight that a pass takes from the view; None: it knows the profile as unmeasured."""
+    rows = load_measurements(None).in_use.get(profile.model.pool.name, ())
+    return next((row.max_concurrency for row in rows if row.profile == profile.name), None)
+
+
+def make_located(profile: Profile, concurrency: int) -> Measurement:
+    return make_measurement(profile, max_concurrency=concurrency, kind="located", measured_at=timezone.now() - timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("before", "levels", "in_force"),
+    [
+        (6, TRIAL, 6),  # at least 2: vaguer and less
+        (5, (), 5),  # 2 of 5 is less than half
+        (4, (), 2),  # half, and located: a worse engine is a worse engine
+        (2, (), 2),
+        (1, TRIAL, 2),  # more than was known
+        (6, NEVER, 6),
+    ],
+)
+def test_what_says_less_or_less_surely_is_set_aside(before: int, levels: Any, in_force: int) -> None:
+    profile = make_profile()
+    make_located(profile, before)
+    found = store(profile, *levels)
+    assert planned(profile) == in_force
+    aside = found.stale_cause == Measurement.Cause.ASIDE
+    assert aside is (planned(profile) != found.max_concurrency)
+    assert (found.status_word == "set aside") is aside and bool(found.stale_why) is aside
+
+
+def test_the_first_of_a_profile_is_in_force_whatever_it_says() -> None:
+    profile = make_profile()
+    store(profile, *TRIAL)
+    assert planned(profile) == 2
+
+
+def test_what_was_measured_outside_of_the_fleet_is_in_force_when_a_person_says_so() -> None:
+    profile = make_profile()
+    found = store(profile, outside=True)
+    assert (found.status_word, planned(profile)) == ("set aside", None)
+    measurement_accept(found, actor=None, reason="the same engine, on the same GPU")
+    assert (found.status, found.stale_cause, planned(profile)) == ("current", "", 2)
+
+
+def test_what_was_never_in_force_stops_nobody_when_what_was_is_outdated() -> None:
+    profile = make_profile(model=make_model("summarize"), engine_version="0.10")
+    good = store(profile)
+    store(profile, *NEVER, measured_at=timezone.now() + timedelta(minutes=1))  # set aside: it never met the SLO
+    of_another = judged(*NEVER, model="other")
+    other, _ = measurement_store(profile, of_another, slo=SLO, actor=None, reason="a file of another model")
+    assert other.status_word == "outdated" and other.in_force_since is None
+    profile.engine_version = "0.11"
+    save(profile, actor=None, reason="an upgrade")
+    good.refresh_from_db()
+    assert (good.status, good.in_force_since is not None) == ("stale", True)
+    assert planned(profile) == good.max_concurrency, "outdated, and good for adding"
+
+
+def test_its_page_says_what_it_would_replace_before_it_is_put_in_force(client: Any) -> None:
+    client.force_login(make_person("root", is_superuser=True, is_staff=True))
+    profile = make_profile()
+    make_located(profile, 6)
+    found = store(profile, *NEVER)
+    page = client.get(reverse("measurement", args=[found.pk])).content.decode()
+    assert (
+        "0 in flight (never met) then takes the place of 6 in flight (located). The profile is then started for no load" in page
+    )
+    assert "Set aside" in page and "Nothing rests on it." in page
+    client.post(reverse("measurement_accept", args=[found.pk]), {"reason": "it is so"})
+    assert planned(profile) == 0
+    assert ">earlier</" in client.get(reverse("measurement", args=[profile.measurements.get(kind="located").pk])).content.decode()
