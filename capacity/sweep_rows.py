@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from .domain.measurement.words import flag_words
 class StageRow:
     """A stage as it was found, over all replicas together. `level`: what it is judged as, the setting of a closed loop that was
     kept; `in_flight` the mean that was measured. `outcome` None: there is no level or no SLO to judge it by. `said`: the figures
-    that decided it."""
+    that decided it. `of_all`: what is to be known of every stage of the sweep alike, said once."""
 
     stage: Stage
     level: float | None
@@ -25,10 +25,15 @@ class StageRow:
     outcome: Outcome | None
     said: str
     is_chosen: bool
+    of_all: tuple[str, ...] = ()
 
     @property
     def flags(self) -> list[str]:
         return flag_words(self.stage)
+
+    @property
+    def own_flags(self) -> list[str]:
+        return [words for words in self.flags if words not in self.of_all]
 
     @property
     def latencies(self) -> list[tuple[str, Statistics]]:
@@ -41,13 +46,13 @@ def stage_rows(evidence: object) -> list[StageRow]:
     if sweep is None or not isinstance(evidence, Mapping):
         return []
     slo, chosen = slo_of(evidence), evidence.get("chosen_concurrency")
-    return [_row(stage, slo, chosen) for stage in sweep.stages]
+    return _rows(sweep.stages, slo, chosen)
 
 
 def stage_rows_of(stages: Iterable[Stage], slo: Slo | None, chosen: Stage | None) -> list[StageRow]:
     """Of a sweep that is not stored yet."""
     number = None if chosen is None else shown_level(chosen)
-    return [_row(stage, slo, number) for stage in stages]
+    return _rows(list(stages), slo, number)
 
 
 def replicas_of(evidence: object) -> int:
@@ -55,7 +60,13 @@ def replicas_of(evidence: object) -> int:
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 1
 
 
-def _row(stage: Stage, slo: Slo | None, chosen: object) -> StageRow:
+def _rows(stages: Sequence[Stage], slo: Slo | None, chosen: object) -> list[StageRow]:
+    words = [flag_words(stage) for stage in stages]
+    shared = tuple(text for text in words[0] if all(text in each for each in words)) if len(words) > 1 else ()
+    return [_row(stage, slo, chosen, shared) for stage in stages]
+
+
+def _row(stage: Stage, slo: Slo | None, chosen: object, of_all: tuple[str, ...]) -> StageRow:
     judgeable = slo is not None and level(stage) is not None
     found = verdict(stage, slo) if judgeable and slo else None
     return StageRow(
@@ -65,4 +76,5 @@ def _row(stage: Stage, slo: Slo | None, chosen: object) -> StageRow:
         outcome=found.outcome if found else None,
         said=found.said if found else "",
         is_chosen=chosen is not None and shown_level(stage) == chosen,
+        of_all=of_all,
     )

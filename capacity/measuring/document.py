@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from ..bench.asked import Progress
+from ..domain.measurement.figures import plain
 from ..domain.measurement.sound import LARGEST
 from ..domain.measurement.types import LATENCIES, Stage
+from ..domain.measurement.weak import weaknesses
+from ..domain.measurement.words import FLAGS, flag_words
 
 COUNTED: Final = ("level", "mean_in_flight", "requests", "errors", "incomplete", "seconds", "tokens_per_second")
 PROGRESS: Final = ("level", "levels_done", "levels_left", "seconds_left", "in_flight", "finished")
@@ -57,6 +61,22 @@ def _read_stage(row: Mapping[str, Any]) -> dict[str, Any]:
         **{latency: _statistics(row.get(latency)) for latency in LATENCIES},
         "flags": [flag for flag in flags if isinstance(flag, str)] if isinstance(flags, list) else [],
     }
+
+
+def doubts(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What is to be known of the levels, each once with the levels that it is of: `Level 1, 2: simulated: …`."""
+    levels: dict[str, list[str]] = {}
+    for row in rows:
+        for words in flag_words(_flagged(row)):
+            levels.setdefault(words, []).append("?" if row["level"] is None else plain(row["level"]))
+    return [f"Level {', '.join(found)}: {words}" for words, found in levels.items()]
+
+
+def _flagged(row: Mapping[str, Any]) -> Stage:
+    """What its words rest on: weak by its length it is only when it is judged."""
+    stage = Stage(where="", asked=row["level"], requests=row["requests"], seconds=row["seconds"])
+    weak = {"weak"} if weaknesses(stage) else set()
+    return replace(stage, flags=frozenset(flag for flag in {*row["flags"], *weak} if flag in FLAGS))
 
 
 def read_progress(stored: object) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from capacity import exporter
 from capacity.briefings import sweep_facts
 from capacity.measuring import worker
 from capacity.measuring.wish import Wish
-from capacity.models import BenchRun, LanguageModel, Replica
+from capacity.models import BenchRun, LanguageModel, Replica, Slo
 from capacity.tests.api_people import member, person
 from capacity.tests.factories import make_scope
 from capacity.tests.fleet import Fleet
@@ -197,6 +197,29 @@ def test_the_command_writes_no_line_for_collectors_of_logs(live: Fleet, here: Cl
         assert not caplog.records
         logging.getLogger("capacity").info("others may again")
         assert caplog.records
+
+
+def test_the_runs_page_says_doubts_in_words_and_when_its_worker_was_last_heard(live: Fleet, operator: Any) -> None:
+    operator.post(page_of(live), form(act="start"))
+    run = BenchRun.objects.get()
+    row = {"level": 1, "requests": 1, "seconds": 30, "flags": ["simulated", "nonsense"]}
+    heard = datetime.now(UTC) - timedelta(seconds=40)
+    BenchRun.objects.update(state="testing", stages=[row, {**row, "level": 2, "requests": 6}], heartbeat_at=heard)
+    url = reverse("sweep", args=[run.pk])
+    text = operator.get(url).content.decode()
+    assert "Level 1: weak: 1 finished, under 3 × 1" in text and "Level 1, 2: simulated: no engine was measured" in text
+    assert "nonsense" not in text
+    assert "Its worker was last heard" in text and "when it stays silent" in text
+    answer = operator.get(url, headers={"HX-Request": "true"})
+    assert 'id="topbar"' in answer.content.decode(), "the header is kept fresh by the page's own poll"
+
+
+def test_a_form_with_an_error_still_says_what_the_usual_sweep_takes(live: Fleet, operator: Any) -> None:
+    live.model.slo = Slo.objects.create(name="s", ttft_percentile=95, ttft_ms=500)
+    live.model.save()
+    answer = operator.post(page_of(live), form(act="look", levels="banana"))
+    assert (answer.status_code, answer.context["is_usual"]) == (400, True)
+    assert "What the usual sweep takes: about" in answer.content.decode()
 
 
 def test_an_address_outside_may_call_the_model_otherwise(live: Fleet, here: Clock) -> None:

@@ -94,7 +94,7 @@ def shown(request: HttpRequest, measurement: Measurement, rows: Sequence[StageRo
 
 def curve_of(measurement: Measurement, rows: Sequence[StageRow]) -> Curve:
     version = engine_version(measurement.evidence)
-    name = f"{measurement.profile}, {f'{version}, ' if version else ''}{measurement.measured_at:%Y-%m-%d}"
+    name = f"{measurement.profile}, {f'{version}, ' if version else ''}{measurement.measured_at:%Y-%m-%d %H:%M}"
     return Curve(
         name=name,
         rows=rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -29,15 +30,17 @@ from ..briefings.sweep_facts import (
     take_sentence,
 )
 from ..domain.measurement.slo_text import slo_text
-from ..measuring.document import read_progress, read_stages
+from ..measuring.document import doubts, read_progress, read_stages
 from ..measuring.tokens import LONGEST
 from ..measuring.wish import USUAL_INPUT, USUAL_OUTPUT, Wish, slo_of
 from ..models import BenchRun, LanguageModel, Profile, Slo
 from ..slo_rows import slo_of_row
+from .live import live
 from .sweep_chart import chart_of
 
 WHERE = [("own", "a replica of its own"), ("take", "one that runs")]
 POLL_SECONDS = 2
+SILENT = timedelta(seconds=15)
 
 
 class MeasureForm(forms.Form):
@@ -77,9 +80,13 @@ def measure(request: HttpRequest, pk: int) -> HttpResponse:
     if run is not None:
         messages.success(request, f"The sweep of {profile} is queued.")
         return redirect("sweep", run.pk)
+    is_usual = facts is None
+    if is_usual:
+        facts, _ = asked(request, profile, MeasureForm({**usual, "where": "own"}), starts=False)
     context = {
         "profile": profile,
         "form": form,
+        "is_usual": is_usual,
         "facts": facts,
         "sentences": asked_sentences(facts) if facts else [],
         "own": own_sentence(facts) if facts else "",
@@ -144,6 +151,7 @@ def command_of(run: BenchRun) -> str:
     return " ".join(word if word == "…" else shlex.quote(word) for word in words)
 
 
+@live
 def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     """A run's page. What moves is asked for anew every two seconds while it is open (`?part`)."""
     run = seen_run(request, pk)
@@ -156,6 +164,8 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "stages": stages if is_open else sorted(stages, key=rising),
         "progress": progress,
         "slo_text": slo_text(slo) if (slo := slo_of(run)) else "",
+        "doubts": doubts(stages),
+        "is_unheard": is_open and is_unheard(run),
         "chart": chart_of(stages),
         "left": minutes(progress["seconds_left"]) if progress.get("seconds_left") else "",
         "share": share_of(progress),
@@ -166,6 +176,11 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     response = render(request, page, context)
     add_never_cache_headers(response)
     return response
+
+
+def is_unheard(run: BenchRun) -> bool:
+    """Its worker writes every few seconds: after several of them it may be gone."""
+    return run.heartbeat_at is not None and timezone.now() - run.heartbeat_at > SILENT
 
 
 def rising(stage: dict[str, Any]) -> tuple[bool, float]:
