@@ -4,15 +4,15 @@ Redis writes what it is told into files that outlive the key, so they are sealed
 
 from __future__ import annotations
 
-import hashlib
+import base64
+import hmac
 import re
-import secrets
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
-from django.core import signing
 from redis.exceptions import RedisError
 
 from ..models import BenchRun
@@ -21,7 +21,6 @@ from ..store import redis_client
 KEEP: Final = timedelta(days=1)
 """A sweep that waits longer for its turn has to be asked for anew."""
 LONGEST: Final = 4096
-NONCE_BYTES: Final = 16
 TOKEN: Final = re.compile(rf"[\x21-\x7e]{{1,{LONGEST}}}")
 FAULT: Final = f"A token is one word of printable ASCII, of at most {LONGEST} characters."
 
@@ -40,7 +39,7 @@ def take(run: BenchRun) -> str | None:
         found = redis_client().getdel(_key(run))
     except RedisError:
         return None
-    return _opened(run, found.decode("ascii", "replace")) if isinstance(found, bytes) else None
+    return _opened(run, found) if isinstance(found, bytes) else None
 
 
 def forget(run: BenchRun) -> None:
@@ -62,24 +61,22 @@ def read(path: Path) -> str:
     return token
 
 
-def _sealed(run: BenchRun, token: str) -> str:
-    nonce = secrets.token_bytes(NONCE_BYTES)
-    return signing.dumps((nonce + _mixed(token.encode("ascii"), nonce)).hex(), salt=_key(run))
+def _sealed(run: BenchRun, token: str) -> bytes:
+    return _box(run).encrypt(token.encode("ascii"))
 
 
-def _opened(run: BenchRun, sealed: str) -> str | None:
+def _opened(run: BenchRun, sealed: bytes) -> str | None:
     """None where this installation has not sealed it for this run."""
     try:
-        raw = bytes.fromhex(signing.loads(sealed, salt=_key(run)))
-    except signing.BadSignature:
+        return _box(run).decrypt(sealed).decode("ascii")
+    except InvalidToken:
         return None
-    return _mixed(raw[NONCE_BYTES:], raw[:NONCE_BYTES]).decode("ascii")
 
 
-def _mixed(data: bytes, nonce: bytes) -> bytes:
-    """With a stream of bytes that only the secret key gives, once for each nonce: mixing twice gives the data again."""
-    stream = hashlib.shake_256(b"bench token\0" + settings.SECRET_KEY.encode() + b"\0" + nonce).digest(len(data))
-    return bytes(one ^ other for one, other in zip(data, stream, strict=True))
+def _box(run: BenchRun) -> Fernet:
+    """Of the secret key and the run: what was sealed for one run opens for no other."""
+    key = hmac.digest(settings.SECRET_KEY.encode(), _key(run).encode(), "sha256")
+    return Fernet(base64.urlsafe_b64encode(key))
 
 
 def _key(run: BenchRun) -> str:

@@ -64,6 +64,11 @@ class TestDemand:
         assert wrong.value.key == key
         assert len(wrong.value.sentence) < 300
 
+    def test_what_is_covered_and_lacks_a_spare_one_says_so(self) -> None:
+        answer = ask(fleet(chat={"max_replicas": 2}), in_flight=100, spare=2)
+        assert (answer.verdict, answer.is_covered) == ("partial", True)
+        assert "the demand is covered, and not all spare ones find a place" in target_document(answer)["sentence"]
+
     def test_headroom_is_covered_and_not_counted_in_the_share(self) -> None:
         answer = ask(fleet(), in_flight=100, headroom="30%")
         assert adds(answer) == {"big": 2}

@@ -141,6 +141,8 @@ def _in_words_of_sizing(ground: Ground, key: tuple[str, ...], stop: LimitedBy) -
     """Fragmentation is room that is there and on no one node; what was measured to miss its target binds as the SLO does."""
     if stop.kind == "unable":
         return _renamed(stop, "slo", {})
+    if stop.kind == "unmeasured" and ground.evidence.get(key[1]) == "stale":
+        return _renamed(stop, "unmeasured", {"measured": "stale"})
     if stop.kind != "room":
         return stop
     enough = int(stop.facts["free"]) >= ground.own.ratings[key[1]].units

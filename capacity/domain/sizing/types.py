@@ -112,6 +112,11 @@ class Answer:
     notes: tuple[str, ...]
 
     @property
+    def is_covered(self) -> bool:
+        """Whether the demand with its headroom is served, the spare ones apart."""
+        return self.served >= self.question.wanted
+
+    @property
     def added(self) -> int:
         return sum(row.add for row in self.rows)
 

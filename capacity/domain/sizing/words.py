@@ -28,12 +28,23 @@ def sentence(answer: Answer) -> str:
         return f"Not known: whether {answer.model} can serve {asked} cannot be said, for {_stopped(answer)}."
     if answer.verdict == "none":
         return f"Does not fit: {answer.model} can serve nothing of {asked}, for {_stopped(answer)}."
-    served = f"serving {amount(answer.served)} of {asked}{_with_headroom(answer)}"
+    served = f"serving {_served(answer, asked)}{_with_headroom(answer)}"
     if answer.verdict == "fits" and not answer.added:
         return f"Fits as it is: {number(answer.have, 'replica')} of {answer.model} {_are(answer.have)} there, {served}."
     if answer.verdict == "fits":
         return f"Fits: {answer.model} {_has_needs(answer)}, {served}."
+    if answer.is_covered:
+        return (
+            f"Fits in part: {answer.model} {_gets(answer)}, {served}: the demand is covered, and not all spare ones find a place."
+        )
     return f"Fits in part: {answer.model} {_gets(answer)}, {served} ({percent(answer.share)})."
+
+
+def _served(answer: Answer, asked: str) -> str:
+    """`6,000 of 8,000 output tokens/s`; where it is enough, what it can serve beyond."""
+    if answer.served <= answer.question.amount:
+        return f"{amount(answer.served)} of {asked}"
+    return f"{asked}, and {amount(answer.served)} at most"
 
 
 def _with_headroom(answer: Answer) -> str:
@@ -65,7 +76,9 @@ def added(answer: Answer) -> str:
 
 
 def _stopped(answer: Answer) -> str:
-    reasons = [stopped(stop) for stop in answer.binding]
+    evidence = [stop for stop in answer.binding if stop.kind in ("unmeasured", "unknown")]
+    chosen = evidence if answer.verdict == "unknown" and evidence else answer.binding
+    reasons = [stopped(stop) for stop in chosen]
     return "; ".join(reasons[:2]) if reasons else "it has no profile that may be started"
 
 
@@ -79,6 +92,8 @@ def stopped(stop: LimitedBy) -> str:
     if stop.kind == "room":
         facts = stop.facts
         return f"{facts['resource']} has {facts['free']} free ({facts['profile']})"
+    if stop.kind == "unmeasured" and stop.facts.get("measured") == "stale":
+        return f"the measurement of {stop.facts['profile']} is outdated and not counted"
     if stop.kind in ("limit", "guarantee_reserved") and "scope" not in stop.facts:
         return (
             f"a limit above it on {stop.facts['target']}" if "target" in stop.facts else "units that are kept for somebody else"
@@ -100,7 +115,8 @@ def hold_sentence(answer: Answer) -> str:
     total = answer.have + answer.added
     if answer.hold_line is None:
         return "None of it would be taken back, whatever the load." if total else ""
-    return f"The {number(total, 'replica')} stay until fewer than {amount(answer.hold_line)} requests are in flight."
+    kept = f"{number(total, 'replica')} {_are(total)} kept"
+    return f"The {kept} until fewer than {amount(answer.hold_line)} requests are in flight."
 
 
 def words_of(question: Question) -> dict[str, object]:
