@@ -32,7 +32,7 @@ class Measurement(models.Model):
         FINGERPRINT = "fingerprint", "the profile has changed"
         SELF_CHECK = "self_check", "live latencies contradict it"
         PERSON = "person", "somebody said so"
-        ASIDE = "aside", "set aside when it came: it was never in force"
+        ASIDE = "aside", "set aside: another one is in force until somebody says otherwise"
 
     profile = models.ForeignKey(Profile, on_delete=models.CASCADE, related_name="measurements")
     max_concurrency = models.PositiveBigIntegerField(
@@ -52,7 +52,11 @@ class Measurement(models.Model):
     )
     stale_cause = models.CharField(max_length=12, choices=Cause.choices, blank=True, editable=False)
     in_force_since = models.DateTimeField(
-        null=True, blank=True, default=timezone.now, editable=False, help_text="Empty: it never was, and no plan rests on it."
+        null=True,
+        blank=True,
+        default=timezone.now,
+        editable=False,
+        help_text="Empty: it is not, nor was last, and no plan rests on it.",
     )
     stale_why = models.TextField(blank=True, editable=False, help_text="Why it is outdated, with the figures.")
     self_check = models.JSONField(

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from quotas.models import User
-from quotas.services import exclusive, save
+from quotas.services import exclusive, rows, save
 
 from ..domain.fingerprint import Run, fingerprint, print_for, run_fingerprint
 from ..domain.measurement.contradiction import Contradictions, contradictions
@@ -210,10 +210,24 @@ def _of_slo(row: Measurement, slo: Slo | None) -> list[str]:
 
 
 def measurement_accept(measurement: Measurement, *, actor: User | None, reason: str) -> list[str]:
-    """An outdated one is good again, for the profile as it is now. Refused without a reason, and where it is not outdated."""
+    """It is in force from now on, for the profile as it is now; what came before it is set aside and may come back. Warnings
+    say what it takes the place of. Refused without a reason, and where it is in force or was only assumed."""
     if not reason.strip():
         raise ValidationError({"reason": "Say why it is good for the profile as it is: give a reason."})
-    if measurement.status != Measurement.Status.STALE:
-        raise ValidationError(f"It is {measurement.get_status_display().lower()}, not outdated: there is nothing to accept.")
-    measurement.status = Measurement.Status.CURRENT
-    return save(measurement, actor=actor, reason=reason.strip())
+    with exclusive():
+        ranked = list(Measurement.objects.filter(profile=measurement.profile, status=Measurement.Status.CURRENT).best_first())
+        if measurement.status == Measurement.Status.ASSUMED or (ranked and ranked[0].pk == measurement.pk):
+            raise ValidationError(f"It is {measurement.status_word}, not outdated: there is nothing to accept.")
+        said = replaces(measurement, ranked[0] if ranked else None)
+        measurement.status = Measurement.Status.CURRENT
+        warnings = save(measurement, actor=actor, reason=reason.strip())
+        for row in ranked:
+            if (row.measured_at, row.pk) > (measurement.measured_at, measurement.pk):
+                _step_aside(row, measurement, actor, reason.strip())
+        return [*warnings, *filter(None, [said])]
+
+
+def _step_aside(row: Measurement, chosen: Measurement, actor: User | None, reason: str) -> None:
+    row.status, row.stale_cause, row.in_force_since = Measurement.Status.STALE, Measurement.Cause.ASIDE, None
+    row.stale_why = f"Measurement {chosen.pk} was put in force instead: {_briefly(chosen)}."
+    rows.write(row, actor=actor, reason=reason)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from capacity import importing
+from capacity.bench.imports import read_files
+from capacity.exported import measurement_document
+from capacity.importing import Asked, would_store
 from capacity.last_good_views import load_measurements
 from capacity.models import Measurement, Profile
 from capacity.services import Origin, measurement_accept, measurement_store, save
@@ -99,3 +105,30 @@ def test_its_page_says_what_it_would_replace_before_it_is_put_in_force(client: A
     client.post(reverse("measurement_accept", args=[found.pk]), {"reason": "it is so"})
     assert planned(profile) == 0
     assert ">earlier</" in client.get(reverse("measurement", args=[profile.measurements.get(kind="located").pk])).content.decode()
+
+
+def test_an_earlier_one_comes_back_into_force_and_the_newer_one_steps_aside() -> None:
+    profile = make_profile()
+    make_located(profile, 2)
+    earlier = profile.measurements.get()
+    newer = store(profile, measured_at=timezone.now())
+    Measurement.objects.filter(pk=newer.pk).update(max_concurrency=3)
+    assert planned(profile) == 3
+    said = measurement_accept(earlier, actor=None, reason="the newer one was made on a warm cache")
+    newer.refresh_from_db()
+    assert planned(profile) == 2 and said[-1].startswith("2 in flight (located) then takes the place of 3 in flight")
+    assert (newer.status_word, newer.in_force_since) == ("set aside", None)
+    measurement_accept(newer, actor=None, reason="no, it was not")
+    assert planned(profile) == 3
+
+
+def test_an_export_is_outdated_where_the_profile_is_another_than_it_was_measured_of(tmp_path: Path) -> None:
+    wide = make_profile(name="wide", units=2, template="sim")
+    document = measurement_document(store(wide))
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(document))
+    imported = read_files([path])
+    narrow = make_profile(model=wide.model, name="narrow", units=1, template="sim")
+    found = [would_store(importing.judged(imported, Asked(profile=profile)))[0] for profile in (wide, narrow)]
+    assert [row.status for row in found] == ["current", "stale"]
+    assert found[1].stale_why == "It was measured on units 2, and the profile has 1." and found[1].fingerprint == ""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from capacity.bench.formats.contract import Opened, Unreadable
+from capacity.domain.measurement.contradiction import MEASURED_OF
 from capacity.domain.measurement.evidence import slo_of, sweep_of
 from capacity.domain.measurement.slo_text import slo_text
 from capacity.domain.measurement.types import Contents
@@ -43,4 +44,12 @@ def _how_judged(document: Mapping[str, Any], evidence: Mapping[str, Any]) -> dic
         CONCURRENCY: stated,
         MEASURED_AT: document.get("measured_at"),
     }
-    return {name: str(value) for name, value in told.items() if isinstance(value, str | int) and value != ""}
+    said = {name: str(value) for name, value in told.items() if isinstance(value, str | int) and value != ""}
+    return said | _measured_of(document)
+
+
+def _measured_of(document: Mapping[str, Any]) -> dict[str, str]:
+    """What the profile was; exports of before say class, units and hosts beside the numbers. An empty text is said, too."""
+    run = document.get("run")
+    found = run if isinstance(run, dict) else document
+    return {hint: str(found[name]) for name, hint in MEASURED_OF.items() if isinstance(found.get(name), str | int)}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ..fingerprint import Run
 from .types import Setting
@@ -14,11 +15,20 @@ PRODUCT = re.compile(r"[a-z]{1,4}\d{2,4}[a-z]{0,3}")
 SHORTEST_NAME = 4
 """Parameters of a template may name the model; shorter ones are counts and switches."""
 
+MEASURED_OF: Final = {
+    "resource": "measured on class",
+    "units": "measured on units",
+    "hosts": "measured on hosts",
+    "template": "measured with template",
+    "parameters": "measured with parameters",
+}
+"""Hints in which llmgw's own export says what the profile was that it was measured of."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradictions:
     """`sentences` say each; `engine` and `engine_version` are what was measured, where it is another than the profile's.
-    `elsewhere`: other hardware or another model, which no edit of the profile turns into what was measured."""
+    `elsewhere`: other hardware, another model or another profile, which no edit of the profile turns into what was measured."""
 
     sentences: tuple[str, ...] = ()
     elsewhere: bool = False
@@ -36,12 +46,30 @@ def contradictions(run: Run, setting: Setting, served_names: Sequence[str] = ())
         f"It was measured on version {moved}, and the profile runs {run.engine_version}." if moved else "",
     ]
     elsewhere = [_of_hardware(run.resource, setting.hardware), _of_model(run, setting.model, served_names)]
+    elsewhere += _of_profile(run, setting.hints)
     return Contradictions(
         sentences=tuple(text for text in (*of_engine, *elsewhere) if text),
         elsewhere=any(elsewhere),
         engine=engine or "",
         engine_version=moved,
     )
+
+
+def run_facts(run: Run) -> dict[str, str]:
+    """What an export says of the profile, by the names of `MEASURED_OF`, as text."""
+    parameters = ", ".join(f"{name}={value}" for name, value in sorted(run.parameters.items()))
+    facts = {"resource": run.resource, "units": run.units, "hosts": run.hosts, "template": run.template}
+    return {name: str(value) for name, value in {**facts, "parameters": parameters}.items()}
+
+
+def _of_profile(run: Run, hints: Mapping[str, str]) -> list[str]:
+    now = run_facts(run)
+    said = [(hint, hints[hint], now[name]) for name, hint in MEASURED_OF.items() if hint in hints]
+    return [
+        f"It was {hint} {before or 'none'}, and the profile has {after or 'none'}."
+        for hint, before, after in said
+        if before != after
+    ]
 
 
 def _of_hardware(resource: str, hardware: str | None) -> str:
