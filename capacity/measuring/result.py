@@ -52,6 +52,7 @@ def origin_of(swept: Swept, now: datetime) -> services.Origin:
         measured_at=now,
         cache_hit_rate=rate if isinstance(rate, int | float) else None,
         engine_version=str(version),
+        sweep=swept.evidence,
     )
 
 

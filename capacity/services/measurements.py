@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.utils import timezone
@@ -40,6 +40,8 @@ class Origin:
     cache_hit_rate: float | None = None
     engine_version: str = ""
     """What the engine itself said, where llmgw ran the sweep; the file's stands before it."""
+    sweep: Mapping[str, Any] = field(default_factory=dict)
+    """Plain JSON of a sweep that llmgw ran, beyond its stages: what was asked, and what else is known of each level."""
     outside: bool = False
     """llmgw swept an address outside of its fleet."""
     run_print: str = ""
@@ -96,6 +98,8 @@ def measurement_of(
     evidence = evidence_of(judged, slo=slo, replicas=replicas, files=origin.files, cache_hit_rate=origin.cache_hit_rate)
     if origin.engine_version and not judged.sweep.setting.engine_version:
         evidence["setting"]["engine_version"] = origin.engine_version
+    if origin.sweep:
+        evidence["sweep"] = dict(origin.sweep)
     row = Measurement(
         profile=profile,
         max_concurrency=judged.measured.max_concurrency,

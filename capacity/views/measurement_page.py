@@ -20,6 +20,7 @@ from ..domain.measurement.evidence import slo_of
 from ..domain.measurement.types import LATENCIES, SHOWN
 from ..models import Measurement, Replica
 from ..sweep_charts import Curve, sweep_figure
+from ..sweep_details import level_details, sweep_facts
 from ..sweep_rows import StageRow, replicas_of, stage_rows
 from .live import live
 
@@ -73,7 +74,8 @@ def shown(request: HttpRequest, measurement: Measurement, rows: Sequence[StageRo
     context: dict[str, Any] = {
         "measurement": measurement,
         "rows": rows,
-        "facts": facts(measurement.evidence),
+        "facts": [*facts(measurement.evidence), *sweep_facts(measurement.evidence)],
+        "details": level_details(measurement.evidence),
         "files": files(measurement.evidence),
         "why": _text(measurement.evidence, "why"),
         "slo_text": _text(measurement.evidence, "slo") or (measurement.slo.name if measurement.slo else ""),
