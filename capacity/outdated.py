@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .fingerprints import run_print
-from .models import LanguageModel, Replica
+from .models import Decision, LanguageModel, Replica
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,3 +36,12 @@ def outdated_of(model: LanguageModel, replicas: Iterable[Replica] | None = None)
     found = tuple(row for row in running if row.fingerprint and row.fingerprint != prints[row.profile_id])
     paused = bool(found) and all(row.profile.replacing_paused for row in found)
     return Outdated(replicas=found, running=len(running), is_paused=paused)
+
+
+def waits_for(outdated: Outdated, model: LanguageModel, newest: Decision | None) -> str:
+    """Why none of them is replaced at the moment, as the newest decision says it; empty where one is, or none has to be."""
+    if not outdated.replicas or outdated.is_paused:
+        return ""
+    if model.mode != LanguageModel.Mode.AUTO:
+        return f"The model is in mode {model.mode}, which takes nothing back by itself."
+    return newest.why if newest is not None and newest.outcome == "hold" else ""

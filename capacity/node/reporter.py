@@ -19,7 +19,23 @@ LOG_EXPIRES_SECONDS = 86_400
 TAIL_SECONDS = 5.0
 UNHEARD_SECONDS = 60
 
+AWAY = (
+    "Redis cannot be reached at %s (%s). It is the control plane's: name it by REDIS_URL=redis://…, or by LLMGW_VAR=… "
+    "(make: VAR=…) the state folder of the `make run` on this host. Engines run on, reports wait, and it is tried again."
+)
+
 log = logging.getLogger(__name__)
+
+
+def where(client: Redis) -> str:
+    """Host and port, or the socket's path; never its password."""
+    known = client.connection_pool.connection_kwargs
+    return str(known.get("path") or f"{known.get('host', 'localhost')}:{known.get('port', 6379)}")
+
+
+def said_already(record: logging.LogRecord) -> bool:
+    """A filter for Celery's log: that its broker is away, which is the same Redis, is said here, once and not at each try."""
+    return not str(record.msg).startswith("consumer: Cannot connect")
 
 
 class Reporter:
@@ -67,7 +83,7 @@ class Reporter:
             call()
         except (RedisError, OSError) as error:
             if not self._away:  # said once an outage
-                log.warning("Redis cannot be reached (%s); engines run on, reports wait.", type(error).__name__)
+                log.warning(AWAY, where(self._redis), type(error).__name__)
             self._away = True
             return False
         if self._away:

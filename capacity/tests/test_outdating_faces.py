@@ -9,9 +9,10 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from capacity.fingerprints import present_print, run_print
-from capacity.models import Measurement, Profile, Replica, Slo
+from capacity.models import Decision, LanguageModel, Measurement, Profile, Replica, Slo
 from capacity.tests.admin_pages import form_data, page_of
 from capacity.tests.factories import make_measurement, make_model, make_profile
 from quotas.models import User
@@ -125,3 +126,20 @@ def test_replacing_is_paused_and_goes_on_by_page_api_and_command(client: Client,
     call_command("model_replacing", "chat", "--pause", "--reason", "again", stdout=out)
     assert out.getvalue() == "chat: 2 of 3 replicas are outdated: replacing is paused.\n"
     assert Profile.objects.get().replacing_paused
+
+
+def test_the_models_page_says_why_none_of_the_outdated_ones_is_replaced_now(client: Client, profile: Profile) -> None:
+    def shown() -> str:
+        return client.get(reverse("model", args=["chat"])).content.decode()
+
+    Profile.objects.update(engine_version="0.11")
+    LanguageModel.objects.update(mode="auto")
+    model = LanguageModel.objects.get()
+    facts = {"pool": model.pool, "model": model, "at": timezone.now(), "seen_until": timezone.now(), "reason": "at_max"}
+    assert "outdated-waits" not in shown()
+    held = Decision.objects.create(**facts, outcome="hold", why="chat-1 stays for now: the maximum is 2.")
+    assert "replaced one at a time, waiting" in shown() and "chat-1 stays for now: the maximum is 2." in shown()
+    Decision.objects.filter(pk=held.pk).update(outcome="add")
+    assert "outdated-waits" not in shown()
+    LanguageModel.objects.update(mode="advise")
+    assert "in mode advise, which takes nothing back by itself" in shown()

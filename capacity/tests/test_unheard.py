@@ -10,7 +10,7 @@ import redis
 
 from capacity import tasks, unheard
 from capacity.drivers.wire import HEARD_KEY, REPORTING_KEY
-from capacity.node.reporter import UNHEARD_SECONDS, Reporter
+from capacity.node.reporter import UNHEARD_SECONDS, Reporter, said_already
 from capacity.ports import NodeReport
 from capacity.tests.factories import make_pool
 from capacity.tests.pages import make_person
@@ -109,3 +109,13 @@ def test_whoever_asks_for_passes_tells_the_hosts(redis_client: redis.Redis, monk
     tasks.reconcile_all()
     assert len(sent) == 1
     assert 50 <= redis_client.ttl(HEARD_KEY.format(pool="p")) <= 60
+
+
+def test_a_worker_that_cannot_reach_redis_says_once_where_it_looked_and_how_to_say_where_it_is(caplog):
+    away = Reporter(redis.Redis.from_url("redis://:canary@127.0.0.1:1/0"))
+    assert [away.report(report("p", after)) for after in (0, 5)] == [False, False]
+    (said,) = warnings(caplog)
+    assert "at 127.0.0.1:1 (" in said and "REDIS_URL=" in said and "LLMGW_VAR=" in said and "canary" not in said
+    again = logging.LogRecord("celery", logging.ERROR, "", 0, "consumer: Cannot connect to %s: %s.\n%s", (), None)
+    other = logging.LogRecord("celery", logging.ERROR, "", 0, "consumer: Connection to broker lost", (), None)
+    assert (said_already(again), said_already(other)) == (False, True)

@@ -14,7 +14,7 @@ from django.utils.text import capfirst
 
 from ..csv_cells import csv_lines
 from ..models import Action, Decision, LanguageModel, Measurement, Profile, Replica, Sample
-from ..outdated import outdated_of
+from ..outdated import outdated_of, waits_for
 from ..samples import count_tested
 from ..series import lines
 from ..timerange import PRESETS, InvalidRange, TimeRange, default_since, parse_range
@@ -133,7 +133,7 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
     replicas = list(present.select_related("profile").order_by("name")[:MOST_REPLICAS])
     newest = decisions[0] if decisions else None
     threshold = threshold_percent(model)
-    ended = ended_by_themselves(model, now)
+    outdated, ended = outdated_of(model, replicas), ended_by_themselves(model, now)
     return {
         "model": model,
         "sample": sample,
@@ -146,7 +146,8 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
         "last_change": _last_change(model),
         "decisions": decisions,
         "replicas": replica_rows(replicas, sample, now),
-        "outdated": outdated_of(model, replicas),
+        "outdated": outdated,
+        "outdated_waits": waits_for(outdated, model, newest),
         "profiles": _profile_rows(model, replicas, newest),
         "actions": list(Action.objects.filter(model=model)[:ACTIONS_SHOWN]),
         "changes": _changes(model),

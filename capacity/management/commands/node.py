@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from capacity.node.flights import in_flight
 from capacity.node.inventory import Hardware
 from capacity.node.orders import Identity
 from capacity.node.record import AnotherWorker, Store
-from capacity.node.reporter import Reporter
+from capacity.node.reporter import Reporter, said_already
 from capacity.node.serving import serve
 from capacity.node.start import Place
 from capacity.node.templates import InvalidTemplates, template_source
@@ -37,6 +38,7 @@ class Command(OperatorCommand):
         agent = _agent(given)
         stop = threading.Event()
         thread = threading.Thread(target=agent.run, args=(stop,), name="node-agent")
+        logging.getLogger("celery.worker.consumer.consumer").addFilter(said_already)
         serve(agent)
         thread.start()
         try:
