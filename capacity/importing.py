@@ -22,11 +22,11 @@ from .bench.formats.opening import LARGEST
 from .bench.imports import Imported, read_files
 from .domain.measurement.document import import_document
 from .domain.measurement.judge import MOST_REPLICAS, judge
+from .domain.measurement.moment import moment_of
 from .domain.measurement.types import Judgement, Slo
 from .models import Measurement, Profile
 from .services import Origin, measurement_of, measurement_store
 from .slo_rows import slo_named, slo_of_row
-from .sources.store import read_time
 
 LARGEST_UPLOAD: Final = LARGEST
 """Bytes of all files of one upload together."""
@@ -124,7 +124,7 @@ def _options(found: Judged) -> dict[str, Any]:
     stated = found.asked.concurrency
     if stated is None and found.chosen.measured is None:
         stated = _whole(told(found.imported, own.CONCURRENCY))
-    origin = Origin(files=files, measured_at=_not_later(read_time(told(found.imported, own.MEASURED_AT)), timezone.now()))
+    origin = Origin(files=files, measured_at=_not_later(moment_of(found.chosen.sweep.setting.hints), timezone.now()))
     return {"slo": found.slo, "replicas": found.replicas, "concurrency": stated, "origin": origin}
 
 

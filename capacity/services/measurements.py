@@ -166,12 +166,23 @@ def _set_aside(row: Measurement, origin: Origin) -> list[str]:
     """A trial on two levels must not take the place of what was located."""
     if row.status != Measurement.Status.CURRENT:
         return []
-    why = aside_why(row, Measurement.objects.filter(profile=row.profile).best_first().first(), outside=origin.outside)
+    before = Measurement.objects.filter(profile=row.profile).best_first().first()
+    why = aside_why(row, before, outside=origin.outside)
     if not why:
-        return []
+        return _placed(row, before)
     row.status, row.stale_cause, row.in_force_since = Measurement.Status.STALE, Measurement.Cause.ASIDE, None
     row.stale_why = why
     return [f"Set aside: {why} Nothing rests on it until somebody puts it in force."]
+
+
+def _placed(row: Measurement, before: Measurement | None) -> list[str]:
+    """Where it stands beside what is in force, in words; nothing beside no current one."""
+    if before is None or before.status != Measurement.Status.CURRENT:
+        return []
+    if row.measured_at < before.measured_at:
+        days = f"{row.measured_at:%Y-%m-%d %H:%M} UTC, before what is in force ({before.measured_at:%Y-%m-%d %H:%M})"
+        return [f"It was measured {days}: {_briefly(before)} stays in force."]
+    return [replaces(row, before)]
 
 
 def aside_why(row: Measurement, before: Measurement | None, *, outside: bool) -> str:

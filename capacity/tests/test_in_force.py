@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from capacity import importing
 from capacity.bench.imports import read_files
+from capacity.domain.measurement.moment import moment_of
 from capacity.exported import measurement_document
 from capacity.importing import Asked, would_store
 from capacity.last_good_views import load_measurements
@@ -132,3 +133,40 @@ def test_an_export_is_outdated_where_the_profile_is_another_than_it_was_measured
     found = [would_store(importing.judged(imported, Asked(profile=profile)))[0] for profile in (wide, narrow)]
     assert [row.status for row in found] == ["current", "stale"]
     assert found[1].stale_why == "It was measured on units 2, and the profile has 1." and found[1].fingerprint == ""
+
+
+@pytest.mark.parametrize(
+    ("hints", "moment"),
+    [
+        ({"date": "20261130-101010"}, None),
+        ({"began": "2026-11-30T10:10:10"}, None),
+        ({"began": "2026-11-30T10:10:10Z", "ended": "2026-11-30T11:00:00Z"}, "2026-11-30T10:10:10+00:00"),
+        ({"date": "2026-11-30T12:10:10+02:00"}, "2026-11-30T10:10:10+00:00"),
+        ({"date": "yesterday", "host": "2026-11-30T12:10:10Z"}, None),
+        ({"date": "0001-01-01T00:00:00+14:00"}, None),
+    ],
+)
+def test_a_date_is_a_moment_where_it_names_its_zone(hints: dict[str, str], moment: str | None) -> None:
+    found = moment_of(hints)
+    assert (found and found.isoformat()) == moment
+
+
+def test_a_page_says_when_a_file_came_and_that_nobody_says_when_it_was_measured(client: Any) -> None:
+    client.force_login(make_person("root", is_superuser=True, is_staff=True))
+    found = store(make_profile(), files=[{"name": "one.json", "sha256": "0"}])
+    found.evidence["setting"]["hints"] = {"date": "20261130-101010"}
+    found.save()
+    page = client.get(reverse("measurement", args=[found.pk])).content.decode()
+    assert "when it was measured is not said" in page and "2026-11-30 10:10:10, without a time zone" in page
+
+
+def test_what_is_stored_says_what_it_takes_the_place_of_or_that_it_is_an_earlier_one() -> None:
+    profile = make_profile()
+    make_located(profile, 1)
+    sweep = {"slo": SLO, "actor": None, "reason": "a try"}
+    before = Origin(measured_at=timezone.now() - timedelta(days=2))
+    _, warnings = measurement_store(profile, judged(), origin=before, **sweep)
+    assert warnings[0].endswith("1 in flight (located) stays in force.") and planned(profile) == 1
+    profile.measurements.filter(max_concurrency=2).delete()
+    _, warnings = measurement_store(profile, judged(), **sweep)
+    assert warnings == ["2 in flight (located) then takes the place of 1 in flight (located)."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from django import forms
@@ -17,7 +18,9 @@ from quotas.services.rows import LONGEST_REASON
 from .. import services
 from ..csv_cells import csv_lines
 from ..domain.measurement.evidence import slo_of
+from ..domain.measurement.moment import moment_of, readable
 from ..domain.measurement.types import LATENCIES, SHOWN
+from ..exported import hints_of
 from ..models import Measurement, Replica
 from ..sweep_charts import Curve, sweep_figure
 from ..sweep_details import level_details, sweep_facts
@@ -77,6 +80,8 @@ def shown(request: HttpRequest, measurement: Measurement, rows: Sequence[StageRo
         "facts": [*facts(measurement.evidence), *sweep_facts(measurement.evidence)],
         "details": level_details(measurement.evidence),
         "files": files(measurement.evidence),
+        "is_dated": moment_of(hints_of(measurement.evidence)) is not None,
+        "imported_at": imported_at(measurement),
         "why": _text(measurement.evidence, "why"),
         "slo_text": _text(measurement.evidence, "slo") or (measurement.slo.name if measurement.slo else ""),
         "replicas": replicas_of(measurement.evidence),
@@ -92,6 +97,14 @@ def shown(request: HttpRequest, measurement: Measurement, rows: Sequence[StageRo
         "place": "measurements",
     }
     return render(request, "pages/measurement.html", context, status=400 if form.errors else 200)
+
+
+def imported_at(measurement: Measurement) -> datetime | None:
+    """When its files came; None where it came from no file, or nobody wrote down when."""
+    if not files(measurement.evidence):
+        return None
+    found: datetime | None = measurement.history.order_by("history_date").values_list("history_date", flat=True).first()
+    return found
 
 
 def curve_of(measurement: Measurement, rows: Sequence[StageRow]) -> Curve:
@@ -128,7 +141,7 @@ def facts(evidence: object) -> list[tuple[str, str]]:
         return []
     hints = setting.get("hints")
     told = [(words, setting.get(name)) for name, words in SAID.items()]
-    told += sorted(hints.items()) if isinstance(hints, dict) else []
+    told += [(name, readable(str(name), str(text))) for name, text in sorted(hints.items())] if isinstance(hints, dict) else []
     return [(str(words), str(value)) for words, value in told if value not in (None, "")]
 
 

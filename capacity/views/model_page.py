@@ -142,7 +142,7 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
         "asked": capfirst(asked(sample)) if sample else "",
         "threshold": threshold,
         "decision": newest,
-        "health": _health(model, newest),
+        "health": _health(model, newest, sample),
         "last_change": _last_change(model),
         "decisions": decisions,
         "replicas": replica_rows(replicas, sample, now),
@@ -158,13 +158,15 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
     }
 
 
-def _health(model: LanguageModel, newest: Decision | None) -> Health:
+def _health(model: LanguageModel, newest: Decision | None, sample: Sample | None) -> Health:
     if newest is None:
         return Health(level="unknown", word="Not decided yet", since=None)
     if newest.is_withheld:
         return Health(level="warn", word="Withheld", since=newest.at)
     if newest.reason in UNWELL:
         return Health(level=_level(newest.reason), word=_word(newest), since=newest.at)
+    if sample is not None and sample.demand_low > 0 and not sample.ready:
+        return Health(level="bad", word="Short", since=newest.at)  # "not measured" may hold what nobody serves
     troubled = Decision.objects.filter(model=model, reason__in=UNWELL).order_by("-at", "-id").first()
     first = troubled or Decision.objects.filter(model=model).order_by("at", "id").first()
     since = first.seen_until if troubled and first else first.at if first else None
