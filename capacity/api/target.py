@@ -71,6 +71,9 @@ class Target(OnModel):
         if (found := self.whole_row(request, name)) is not None:
             return found
         query = request.query_params
+        for key in query:
+            if key != "profile" and len(query.getlist(key)) > 1:
+                raise bad_request(f"{key} is given {len(query.getlist(key))} times: give it once.", key)
         return self.answer(request, name, {key: query.getlist(key) if key == "profile" else query[key] for key in query})
 
     @extend_schema(

@@ -64,12 +64,12 @@ def _read_stage(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def doubts(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What is to be known of the levels, each once with the levels that it is of: `Level 1, 2: simulated: …`."""
+    """What is to be known of the levels, each once with the levels that it is of: `Levels 1, 2: simulated: …`."""
     levels: dict[str, list[str]] = {}
     for row in rows:
         for words in flag_words(_flagged(row)):
             levels.setdefault(words, []).append("?" if row["level"] is None else plain(row["level"]))
-    return [f"Level {', '.join(found)}: {words}" for words, found in levels.items()]
+    return [f"{'Level' if len(found) == 1 else 'Levels'} {', '.join(found)}: {words}" for words, found in levels.items()]
 
 
 def _flagged(row: Mapping[str, Any]) -> Stage:

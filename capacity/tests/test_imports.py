@@ -195,3 +195,24 @@ def test_a_stale_one_is_accepted_by_api_and_command(operator: Any, profile: Any)
             call_command("measurement_accept", stale.pk, reason="same speed", stdout=io.StringIO())
         stale.refresh_from_db()
         assert (stale.status, stale.history.first().history_change_reason) == ("current", "same speed")
+
+
+def test_what_is_missing_of_an_import_is_named(operator: Any, profile: Any, file: Path) -> None:
+    def fields(answer: Any) -> Any:
+        return answer.json()["error"]["fields"]
+
+    assert fields(upload(operator, model="llama-8b")) == {"profile": ["A profile is named by both: its model and its own name."]}
+    assert fields(upload(operator, profile="h100")).keys() == {"model"}
+    missing = operator.post(IMPORT, {"model": "llama-8b"}, format="multipart")
+    assert fields(missing) == {"file": ["Choose at least one result file."]}
+    with pytest.raises(CommandError, match="There is no profile “nope”") as refused:
+        command(file, "--model", "llama-8b", "--profile", "nope", "--slo", SLO, "--reason", "x")
+    assert refused.value.returncode == 1
+
+
+def test_several_sweeps_are_numbered_as_they_are_chosen(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    paths[0].write_bytes(vllm_lines())
+    paths[1].write_bytes(vllm_lines().replace(b'"model_id": "', b'"model_id": "other-'))
+    out, _ = command(*paths, "--slo", SLO)
+    assert [line.split(":")[0] for line in out.splitlines() if line.startswith("Sweep ")] == ["Sweep 1", "Sweep 2"]

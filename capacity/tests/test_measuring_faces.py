@@ -207,7 +207,7 @@ def test_the_runs_page_says_doubts_in_words_and_when_its_worker_was_last_heard(l
     BenchRun.objects.update(state="testing", stages=[row, {**row, "level": 2, "requests": 6}], heartbeat_at=heard)
     url = reverse("sweep", args=[run.pk])
     text = operator.get(url).content.decode()
-    assert "Level 1: weak: 1 finished, under 3 × 1" in text and "Level 1, 2: simulated: no engine was measured" in text
+    assert "Level 1: weak: 1 finished, under 3 × 1" in text and "Levels 1, 2: simulated: no engine was measured" in text
     assert "nonsense" not in text
     assert "Its worker was last heard" in text and "when it stays silent" in text
     answer = operator.get(url, headers={"HX-Request": "true"})

@@ -74,6 +74,7 @@ def test_a_wrong_question_is_one_sentence_everywhere(live: Fleet, client: Any) -
     assert refused.status_code == 400
     assert list(refused.json()["error"]["fields"]) == ["in_flight"]
     assert api.get(API, {"colour": "red", "in_flight": "1"}).status_code == 400
+    assert "2 times" in api.get(f"{API}?in_flight=3&in_flight=4").json()["error"]["fields"]["in_flight"][0]
     assert api.post(API, [1], format="json").status_code == 400
     client.force_login(make_person("ole", is_operator=True))
     page = client.get(PAGE, {"in_flight": "x"})
