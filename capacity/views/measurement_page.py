@@ -188,10 +188,10 @@ def measurements_compare(request: HttpRequest) -> HttpResponse:
     seen = Measurement.objects.visible_to(request.user).select_related("profile__model", "slo")  # type: ignore[misc]
     by_key = seen.in_bulk(asked[:MOST])
     found = [by_key[pk] for pk in asked[:MOST] if pk in by_key]
-    rows = {measurement.pk: stage_rows(measurement.evidence) for measurement in found}
-    curves = [curve_of(measurement, rows[measurement.pk]) for measurement in found if rows[measurement.pk]]
+    drawn = [curve_of(measurement, stage_rows(measurement.evidence)) for measurement in found]
+    curves = [curve for curve in drawn if curve.points]
     context = {
-        "found": [(measurement, engine_version(measurement.evidence), bool(rows[measurement.pk])) for measurement in found],
+        "found": [(row, engine_version(row.evidence), curve) for row, curve in zip(found, drawn, strict=True)],
         "missing": len(asked) - len(found) if len(asked) <= MOST else 0,
         "too_many": len(asked) > MOST,
         "too_few": len(found) < FEWEST,
