@@ -108,18 +108,37 @@ class Accepted(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     status = serializers.CharField()
     measured_at = UtcDateTimeField()
+    preview = serializers.BooleanField(required=False)
+    warnings = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class Accepting(serializers.Serializer[Any]):
+    preview = bodies.TrueOrFalseField(default=False, help_text="true: say what it would take the place of, and change nothing.")
+    reason = WordsField(
+        max_length=100, required=False, allow_blank=True, default="", help_text="Why; kept in the history. Needed unless preview."
+    )
+
+    def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A preview needs no reason, an act does."""
+        if not asked["preview"] and not asked["reason"].strip():
+            raise serializers.ValidationError({"reason": "This field is required."})
+        return asked
 
 
 class Accept(OnMeasurement):
     @extend_schema(
         operation_id="measurement_accept",
-        request=bodies.Reason,
+        request=Accepting,
         responses={200: Accepted, **bodies.refused(400, 403, 404)},
         examples=[bodies.REASON_EXAMPLE],
     )
     def post(self, request: Any, id: int) -> Response:
-        """Take an outdated measurement for the profile as it is now; it counts for removals again."""
+        """Put a measurement in force for the profile as it is now: it counts for removals too."""
         found = self.measurement(request, id)
         require(request.user.may_operate, OPERATORS)
-        services.measurement_accept(found, actor=request.user, reason=read(bodies.Reason, request)["reason"])
-        return Response(Accepted(found).data)
+        asked = read(Accepting, request)
+        if asked["preview"]:
+            told = services.acceptance(found)
+        else:
+            told = services.measurement_accept(found, actor=request.user, reason=asked["reason"])
+        return Response({**Accepted(found).data, "preview": asked["preview"], "warnings": told})

@@ -16,6 +16,7 @@ from ..measuring.life import NONE_TO_TAKE, takeable
 from ..measuring.wish import slo_of
 from ..models import BenchRun, Measurement
 from ..reconcile import pools, unbroken_since
+from ..services import briefly
 from ..snapshot import Built, build
 from ..wiring import deps
 
@@ -52,21 +53,24 @@ class Take:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """`own`, `take` None: hosts and replicas cannot be read now, or the sweep is of an address outside."""
+    """`own`, `take` None: hosts and replicas cannot be read now, or the sweep is of an address outside. `in_force` None: the
+    profile is unmeasured."""
 
     run: BenchRun
     levels: int
     seconds: int
     own: Own | None
     take: Take | None
+    in_force: Measurement | None
 
 
 def facts_of(run: BenchRun, now: datetime) -> Facts:
     """Of a run that is not stored. Reads the live pool; writes nothing."""
-    levels = levels_of(run)
+    in_force = Measurement.objects.filter(profile=run.profile).best_first().first()
+    levels = likely_levels(run.levels, in_force.max_concurrency if in_force else None)
     seconds = levels * (run.seconds + WARM_UP_SECONDS)
     if run.endpoint:
-        return Facts(run=run, levels=levels, seconds=seconds, own=None, take=None)
+        return Facts(run=run, levels=levels, seconds=seconds, own=None, take=None, in_force=in_force)
     lease = pools(pk=run.profile.model.pool_id)[0]
     built = build(deps(), lease, now, unbroken_since(lease, now))
     known = built.snapshot.replicas is not None
@@ -76,13 +80,8 @@ def facts_of(run: BenchRun, now: datetime) -> Facts:
         seconds=seconds,
         own=_own(run, built) if known else None,
         take=_take(run, built) if known else None,
+        in_force=in_force,
     )
-
-
-def levels_of(run: BenchRun) -> int:
-    """How many levels it will likely be."""
-    used = Measurement.objects.filter(profile=run.profile).best_first().values_list("max_concurrency", flat=True).first()
-    return likely_levels(run.levels, used)
 
 
 def likely_levels(levels: str, max_concurrency: int | None) -> int:
@@ -142,7 +141,7 @@ def _starts(found: Plan, model: str) -> int:
 # --- words
 def sentences_of(facts: Facts) -> list[str]:
     """What is asked, how long, and what it takes where it runs; before all that, that no replica would stay."""
-    said = [*asked_sentences(facts), place_sentence(facts)]
+    said = [*asked_sentences(facts), place_sentence(facts), *replaced_sentences(facts)]
     return [last_sentence(facts), *said] if takes_last(facts) else said
 
 
@@ -171,6 +170,17 @@ def last_sentence(facts: Facts) -> str:
     until += " or what the next pass starts is ready" if take and take.starts else ""
     load = f" ({number(take.now, 'request')} in flight now)" if take and take.now is not None else ""
     return f"No replica stays: what comes{load} is held {until}, about {minutes(facts.seconds)}."
+
+
+def replaced_sentences(facts: Facts) -> list[str]:
+    """What the result would take the place of, and when it would not."""
+    row = facts.in_force
+    if row is None or facts.run.endpoint:
+        return []
+    if row.status != Measurement.Status.CURRENT:
+        return [f"What it gives takes the place of {briefly(row)}, which is {row.status_word}."]
+    unless = "unless it says less than half of that, or less without having located the limit: then it is set aside"
+    return [f"What it gives takes the place of {briefly(row)}, {unless}."]
 
 
 def minutes(seconds: int) -> str:

@@ -14,7 +14,7 @@ from . import template_rules as template_rules
 from .brake import brake_pull, brake_release
 from .edits import model_mode, model_wake, node_cordon, node_resources, node_resources_preview, pool_create
 from .endpoints import endpoint_add, endpoint_preview, endpoint_remove
-from .measurements import Origin, measurement_accept, measurement_of, measurement_store, replaces
+from .measurements import Origin, acceptance, briefly, measurement_accept, measurement_of, measurement_store, replaces
 from .modes import end_rest
 from .retiring import model_replacing, model_retire
 from .sweeps import bench_prepare, bench_start, bench_stop
@@ -24,11 +24,13 @@ __all__ = [
     "Conflict",
     "Origin",
     "TakeOver",
+    "acceptance",
     "bench_prepare",
     "bench_start",
     "bench_stop",
     "brake_pull",
     "brake_release",
+    "briefly",
     "check",
     "delete",
     "end_rest",

@@ -24,6 +24,7 @@ from ..domain.measurement.slo_text import slo_text
 from ..domain.measurement.types import Judgement, Measured, Slo
 from ..fingerprints import purpose_of, run_of
 from ..models import Measurement, Profile
+from ..querysets import MeasurementQuerySet
 from ..slo_rows import row_of_slo
 
 SIX_DIGITS: Final = Decimal("0.000001")
@@ -181,7 +182,7 @@ def _placed(row: Measurement, before: Measurement | None) -> list[str]:
         return []
     if row.measured_at < before.measured_at:
         days = f"{row.measured_at:%Y-%m-%d %H:%M} UTC, before what is in force ({before.measured_at:%Y-%m-%d %H:%M})"
-        return [f"It was measured {days}: {_briefly(before)} stays in force."]
+        return [f"It was measured {days}: {briefly(before)} stays in force."]
     return [replaces(row, before)]
 
 
@@ -195,20 +196,21 @@ def aside_why(row: Measurement, before: Measurement | None, *, outside: bool) ->
     vague = row.kind != Measurement.Kind.LOCATED and before.kind == Measurement.Kind.LOCATED
     if not (far_less or vague):
         return ""
-    return f"It says {_briefly(row)}, and {_briefly(before)} is in force since {before.measured_at:%Y-%m-%d}."
+    return f"It says {briefly(row)}, and {briefly(before)} is in force since {before.measured_at:%Y-%m-%d}."
 
 
 def replaces(row: Measurement, before: Measurement | None) -> str:
-    """What putting it in force comes to, in numbers; empty where it is in force itself."""
+    """What putting it in force comes to, in numbers."""
     if before is not None and before.pk == row.pk:
-        return ""
+        return "It is in use, as what was in force last; it then counts for removals too."
     then = " The profile is then started for no load at all." if row.max_concurrency == 0 else ""
     if before is None:
-        return f"{_briefly(row)} is then in force; now nothing is.{then}"
-    return f"{_briefly(row)} then takes the place of {_briefly(before)}.{then}"
+        return f"{briefly(row)} is then in force; now nothing is.{then}"
+    return f"{briefly(row)} then takes the place of {briefly(before)}.{then}"
 
 
-def _briefly(row: Measurement) -> str:
+def briefly(row: Measurement) -> str:
+    """`6 in flight (located)`."""
     kind = f" ({row.kind.replace('_', ' ')})" if row.kind else ""
     return f"{row.max_concurrency} in flight{kind}"
 
@@ -230,19 +232,30 @@ def measurement_accept(measurement: Measurement, *, actor: User | None, reason: 
     if not reason.strip():
         raise ValidationError({"reason": "Say why it is good for the profile as it is: give a reason."})
     with exclusive():
-        ranked = list(Measurement.objects.filter(profile=measurement.profile, status=Measurement.Status.CURRENT).best_first())
-        if measurement.status == Measurement.Status.ASSUMED or (ranked and ranked[0].pk == measurement.pk):
-            raise ValidationError(f"It is {measurement.status_word}, not outdated: there is nothing to accept.")
-        said = replaces(measurement, ranked[0] if ranked else None)
+        said = acceptance(measurement)
+        ranked = list(_currents(measurement.profile))
         measurement.status = Measurement.Status.CURRENT
         warnings = save(measurement, actor=actor, reason=reason.strip())
         for row in ranked:
             if (row.measured_at, row.pk) > (measurement.measured_at, measurement.pk):
                 _step_aside(row, measurement, actor, reason.strip())
-        return [*warnings, *filter(None, [said])]
+        return [*warnings, *said]
+
+
+def acceptance(measurement: Measurement) -> list[str]:
+    """What putting it in force would come to. Writes nothing. ValidationError where it is in force, or was only assumed."""
+    first = _currents(measurement.profile).first()
+    if measurement.status == Measurement.Status.ASSUMED or (first is not None and first.pk == measurement.pk):
+        raise ValidationError(f"It is {measurement.status_word}, not outdated: there is nothing to accept.")
+    return [replaces(measurement, Measurement.objects.filter(profile=measurement.profile).best_first().first())]
+
+
+def _currents(profile: Profile) -> MeasurementQuerySet:
+    found: MeasurementQuerySet = Measurement.objects.filter(profile=profile, status=Measurement.Status.CURRENT).best_first()
+    return found
 
 
 def _step_aside(row: Measurement, chosen: Measurement, actor: User | None, reason: str) -> None:
     row.status, row.stale_cause, row.in_force_since = Measurement.Status.STALE, Measurement.Cause.ASIDE, None
-    row.stale_why = f"Measurement {chosen.pk} was put in force instead: {_briefly(chosen)}."
+    row.stale_why = f"Measurement {chosen.pk} was put in force instead: {briefly(chosen)}."
     rows.write(row, actor=actor, reason=reason)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.urls import reverse
 from django.utils import timezone
 
 from capacity import importing
 from capacity.bench.imports import read_files
+from capacity.briefings.sweep_facts import Facts, replaced_sentences
 from capacity.domain.measurement.moment import moment_of
 from capacity.exported import measurement_document
 from capacity.importing import Asked, would_store
 from capacity.last_good_views import load_measurements
-from capacity.models import Measurement, Profile
+from capacity.models import BenchRun, Measurement, Profile
 from capacity.services import Origin, measurement_accept, measurement_store, save
 from capacity.tests.factories import make_measurement, make_model, make_profile
 from capacity.tests.pages import make_person
@@ -170,3 +173,29 @@ def test_what_is_stored_says_what_it_takes_the_place_of_or_that_it_is_an_earlier
     profile.measurements.filter(max_concurrency=2).delete()
     _, warnings = measurement_store(profile, judged(), **sweep)
     assert warnings == ["2 in flight (located) then takes the place of 1 in flight (located)."]
+
+
+def test_command_and_api_say_first_what_it_would_take_the_place_of(client: Any, capsys: Any) -> None:
+    client.force_login(make_person("root", is_superuser=True, is_staff=True))
+    profile = make_profile()
+    make_located(profile, 6)
+    found = store(profile, *TRIAL)
+    said = "2 in flight (at least) then takes the place of 6 in flight (located)."
+    call_command("measurement_accept", str(found.pk), "--preview")
+    assert capsys.readouterr().out == f"{said}\n" and planned(profile) == 6
+    address = reverse("api-measurement-accept", args=[found.pk])
+    answer = client.post(address, {"preview": True}, content_type="application/json").json()
+    assert (answer["warnings"], answer["status"], planned(profile)) == ([said], "stale", 6)
+    assert client.post(address, {}, content_type="application/json").status_code == 400
+    answer = client.post(address, {"reason": "a small one will do"}, content_type="application/json").json()
+    assert (answer["warnings"], answer["status"], planned(profile)) == ([said], "current", 2)
+
+
+def test_the_preview_of_a_sweep_says_what_it_would_take_the_place_of() -> None:
+    profile = make_profile()
+    make_located(profile, 6)
+    facts = Facts(run=BenchRun(profile=profile), levels=2, seconds=60, own=None, take=None, in_force=profile.measurements.get())
+    (said,) = replaced_sentences(facts)
+    assert said.startswith("What it gives takes the place of 6 in flight (located), unless it says less")
+    assert replaced_sentences(replace(facts, run=BenchRun(profile=profile, endpoint="http://127.0.0.1:1"))) == []
+    assert replaced_sentences(replace(facts, in_force=None)) == []

@@ -83,7 +83,7 @@ def _imported(request: HttpRequest, form: ImportForm) -> Imported:
 
 def stored(request: HttpRequest, form: ImportForm, found: Judged) -> HttpResponse:
     measurement, warnings = store(found, actor=request.user, reason=form.cleaned_data["reason"])  # type: ignore[arg-type]
-    if not warnings or (measurement.digest and "already" not in warnings[0]):
+    if measurement.is_new:
         messages.success(request, f"Stored: {measurement}.")
     for warning in warnings:
         messages.warning(request, warning)

@@ -27,6 +27,7 @@ from ..briefings.sweep_facts import (
     minutes,
     own_sentence,
     place_sentence,
+    replaced_sentences,
     take_sentence,
 )
 from ..domain.measurement.slo_text import slo_text
@@ -88,7 +89,7 @@ def measure(request: HttpRequest, pk: int) -> HttpResponse:
         "form": form,
         "is_usual": is_usual,
         "facts": facts,
-        "sentences": asked_sentences(facts) if facts else [],
+        "sentences": [*asked_sentences(facts), *replaced_sentences(facts)] if facts else [],
         "own": own_sentence(facts) if facts else "",
         "take": take_sentence(facts) if facts else "",
         "last": last_sentence(facts) if facts and facts.take and facts.take.is_last else "",

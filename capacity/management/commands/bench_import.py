@@ -14,7 +14,7 @@ from capacity.bench.formats.contract import Unreadable
 from capacity.bench.imports import Imported, read_files
 from capacity.domain.measurement.judge import MOST_REPLICAS
 from capacity.domain.measurement.table import lines
-from capacity.importing import Asked, Judged, judged, profile_named, store
+from capacity.importing import Asked, Judged, judged, profile_named, store, would_store
 from capacity.models import Measurement, Profile
 from quotas.command import OperatorCommand, needed, wrong_call
 from quotas.forms import sentences
@@ -49,7 +49,7 @@ class Command(OperatorCommand):
             found = judged(self.read([Path(name) for name in options["file"]]), asked_of(options, profile))
         except ValidationError as error:
             raise wrong_call(" ".join(error.messages)) from error
-        stored = self.store(found, reason) if reason else None
+        stored = self.store(found, reason) if reason else self.preview(found)
         self.show(found, stored, as_json=options["json"])
 
     def reason_of(self, options: dict[str, Any]) -> str:
@@ -79,6 +79,16 @@ class Command(OperatorCommand):
         for warning in warnings:
             self.stderr.write(warning)
         return measurement
+
+    def preview(self, found: Judged) -> None:
+        """What storing would warn of, where a profile is named and a sweep can be stored."""
+        if found.asked.profile is not None:
+            try:
+                warnings = would_store(found)[1]
+            except ValidationError as error:
+                warnings = sentences(error)
+            for warning in warnings:
+                self.stderr.write(warning)
 
     def show(self, found: Judged, stored: Measurement | None, *, as_json: bool) -> None:
         if as_json:
