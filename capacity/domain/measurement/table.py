@@ -10,6 +10,8 @@ from .level import shown_level
 from .types import LATENCIES, Judgement, Latency, Setting, Skipped, Stage
 from .words import FLAGS, LATENCY
 
+UNKNOWN: Final = "unknown"
+"""The tool of evidence that names none."""
 _COUNTS: Final = ("in flight", "requests", "errors", "seconds", "tokens/s")
 _SHOWN: Final = ("p95", "p99", "p90", "p50", "mean")
 """Of each latency the first of these that a stage has."""
@@ -30,7 +32,8 @@ def lines(judgements: Sequence[Judgement], skipped: Sequence[Skipped]) -> Iterat
 
 
 def title(setting: Setting) -> str:
-    parts = [setting.model or "unknown model", setting.tool, setting.engine, setting.hardware, _lengths(setting), setting.variant]
+    tool = "" if setting.tool == UNKNOWN else setting.tool
+    parts = [setting.model or "model not said", tool, setting.engine, setting.hardware, _lengths(setting), setting.variant]
     return " · ".join(part for part in parts if part)
 
 
