@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from capacity.models import Measurement
+from capacity.models import BenchRun, Measurement
 from capacity.services import measurement_store
 from capacity.tests.factories import make_measurement, make_model, make_profile, make_scope
 from capacity.tests.pages import HOSTILE, make_person
@@ -105,3 +105,11 @@ def test_the_page_asks_as_many_queries_for_many_measurements_as_for_few(
     )
     with django_assert_num_queries(10):
         page(client, first)
+
+
+def test_a_sweep_that_is_over_shows_the_chart_of_what_it_gave(client: Any, operator: Any) -> None:
+    measurement = stored(make_profile())
+    run = BenchRun.objects.create(profile=measurement.profile, state="done", measurement=measurement)
+    assert 'id="sweep-chart"' in client.get(reverse("sweep", args=[run.pk])).content.decode()
+    part = client.get(reverse("sweep", args=[run.pk]), {"part": ""}).content.decode()
+    assert 'id="sweep-chart"' not in part, "a part that is swapped in brings no scripts"

@@ -36,7 +36,10 @@ from ..measuring.tokens import LONGEST
 from ..measuring.wish import USUAL_INPUT, USUAL_OUTPUT, Wish, slo_of
 from ..models import BenchRun, LanguageModel, Profile, Slo
 from ..slo_rows import slo_of_row
+from ..sweep_charts import sweep_figure
+from ..sweep_rows import stage_rows
 from .live import live
+from .measurement_page import curve_of
 from .sweep_chart import chart_of
 
 WHERE = [("own", "a replica of its own"), ("take", "one that runs")]
@@ -173,10 +176,19 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "poll_seconds": POLL_SECONDS,
         "place": "measurements",
     }
-    page = "parts/sweep.html" if "part" in request.GET else "pages/sweep.html"
-    response = render(request, page, context)
+    if "part" in request.GET:
+        response = render(request, "parts/sweep.html", context)
+    else:
+        response = render(request, "pages/sweep.html", context | {"figure": figure_of(run)})
     add_never_cache_headers(response)
     return response
+
+
+def figure_of(run: BenchRun) -> dict[str, Any] | None:
+    """The chart of the measurement that it gave; before there is one the small drawing stands."""
+    found = run.measurement
+    rows = stage_rows(found.evidence) if found else []
+    return sweep_figure([curve_of(found, rows)]) if found and rows else None
 
 
 def is_unheard(run: BenchRun) -> bool:
@@ -210,5 +222,5 @@ def sweep_stop(request: HttpRequest, pk: int) -> HttpResponse:
 
 def seen_run(request: HttpRequest, pk: int) -> BenchRun:
     rows = BenchRun.objects.visible_to(request.user)  # type: ignore[misc]
-    related = ("profile__model__slo", "replica", "slo", "measurement")
+    related = ("profile__model__slo", "replica", "slo", "measurement__profile__model")
     return get_object_or_404(rows.select_related(*related), pk=pk)
