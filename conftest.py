@@ -67,12 +67,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--database-only", action="store_true", help="run only tests that use the database")
 
 
+@pytest.hookimpl(trylast=True)  # after the shuffle
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--database-only"):
-        return
-    chosen = [item for item in items if _uses_the_database(item)]
-    config.hook.pytest_deselected(items=[item for item in items if not _uses_the_database(item)])
-    items[:] = chosen
+    if config.getoption("--database-only"):
+        chosen = [item for item in items if _uses_the_database(item)]
+        config.hook.pytest_deselected(items=[item for item in items if not _uses_the_database(item)])
+        items[:] = chosen
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        items[:] = _waiting_first(items, workers)
+
+
+def _waiting_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Tests that wait for real processes come first on half of the workers, so that the others have the processors meanwhile and
+    none is left for the end. Each worker begins with one of `workers` even parts of the list."""
+    waiting = [item for item in items if "/e2e/" in item.nodeid]
+    others = [item for item in items if "/e2e/" not in item.nodeid]
+    modules = list(dict.fromkeys(item.nodeid.partition("::")[0] for item in waiting))
+    place = {module: number % max(1, workers // 2) for number, module in enumerate(modules)}
+    parts: list[pytest.Item] = []
+    for worker in range(workers):
+        size = (len(items) - len(parts)) // (workers - worker)
+        first = [item for item in waiting if place[item.nodeid.partition("::")[0]] == worker]
+        rest, others = others[: max(0, size - len(first))], others[max(0, size - len(first)) :]
+        parts += [*first, *rest]
+    return parts
 
 
 def _uses_the_database(item: pytest.Item) -> bool:
