@@ -16,7 +16,7 @@ from ..measuring.life import NONE_TO_TAKE, takeable
 from ..measuring.wish import slo_of
 from ..models import BenchRun, Measurement
 from ..reconcile import pools, unbroken_since
-from ..services import briefly
+from ..services import said_of
 from ..snapshot import Built, build
 from ..wiring import deps
 
@@ -178,9 +178,9 @@ def replaced_sentences(facts: Facts) -> list[str]:
     if row is None or facts.run.endpoint:
         return []
     if row.status != Measurement.Status.CURRENT:
-        return [f"What it gives takes the place of {briefly(row)}, which is {row.status_word}."]
+        return [f"What it gives takes the place of {said_of(row).briefly}, which is {row.status_word}."]
     unless = "unless it says less than half of that, or less without having located the limit: then it is set aside"
-    return [f"What it gives takes the place of {briefly(row)}, {unless}."]
+    return [f"What it gives takes the place of {said_of(row).briefly}, {unless}."]
 
 
 def minutes(seconds: int) -> str:

@@ -80,4 +80,5 @@ def _box(run: BenchRun) -> Fernet:
 
 
 def _key(run: BenchRun) -> str:
-    return f"llmgw:bench:token:{settings.INSTALLATION_ID}:{run.pk}"
+    """Known before the run is written: of a profile one run at a time is asked for."""
+    return f"llmgw:bench:token:{settings.INSTALLATION_ID}:{run.profile_id}:{run.created_at.isoformat()}"

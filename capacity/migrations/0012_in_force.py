@@ -14,21 +14,21 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='historicalmeasurement',
             name='in_force_since',
-            field=models.DateTimeField(blank=True, default=django.utils.timezone.now, editable=False, help_text='Empty: it never was, and no plan rests on it.', null=True),
+            field=models.DateTimeField(blank=True, default=django.utils.timezone.now, editable=False, help_text='Empty: it is not, nor was last, and no plan rests on it.', null=True),
         ),
         migrations.AddField(
             model_name='measurement',
             name='in_force_since',
-            field=models.DateTimeField(blank=True, default=django.utils.timezone.now, editable=False, help_text='Empty: it never was, and no plan rests on it.', null=True),
+            field=models.DateTimeField(blank=True, default=django.utils.timezone.now, editable=False, help_text='Empty: it is not, nor was last, and no plan rests on it.', null=True),
         ),
         migrations.AlterField(
             model_name='historicalmeasurement',
             name='stale_cause',
-            field=models.CharField(blank=True, choices=[('fingerprint', 'the profile has changed'), ('self_check', 'live latencies contradict it'), ('person', 'somebody said so'), ('aside', 'set aside when it came: it was never in force')], editable=False, max_length=12),
+            field=models.CharField(blank=True, choices=[('fingerprint', 'the profile has changed'), ('self_check', 'live latencies contradict it'), ('person', 'somebody said so'), ('aside', 'set aside: another one is in force until somebody says otherwise')], editable=False, max_length=12),
         ),
         migrations.AlterField(
             model_name='measurement',
             name='stale_cause',
-            field=models.CharField(blank=True, choices=[('fingerprint', 'the profile has changed'), ('self_check', 'live latencies contradict it'), ('person', 'somebody said so'), ('aside', 'set aside when it came: it was never in force')], editable=False, max_length=12),
+            field=models.CharField(blank=True, choices=[('fingerprint', 'the profile has changed'), ('self_check', 'live latencies contradict it'), ('person', 'somebody said so'), ('aside', 'set aside: another one is in force until somebody says otherwise')], editable=False, max_length=12),
         ),
     ]

@@ -14,7 +14,7 @@ from . import template_rules as template_rules
 from .brake import brake_pull, brake_release
 from .edits import model_mode, model_wake, node_cordon, node_resources, node_resources_preview, pool_create
 from .endpoints import endpoint_add, endpoint_preview, endpoint_remove
-from .measurements import Origin, acceptance, briefly, measurement_accept, measurement_of, measurement_store, replaces
+from .measurements import Origin, acceptance, measurement_accept, measurement_of, measurement_store, replacing, said_of
 from .modes import end_rest
 from .retiring import model_replacing, model_retire
 from .sweeps import bench_prepare, bench_start, bench_stop
@@ -30,7 +30,6 @@ __all__ = [
     "bench_stop",
     "brake_pull",
     "brake_release",
-    "briefly",
     "check",
     "delete",
     "end_rest",
@@ -51,7 +50,8 @@ __all__ = [
     "pool_create",
     "quota_delete",
     "quota_save",
-    "replaces",
+    "replacing",
+    "said_of",
     "save",
     "take_over",
     "take_over_preview",

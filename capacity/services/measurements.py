@@ -19,6 +19,7 @@ from quotas.services import exclusive, rows, save
 from ..domain.fingerprint import Run, fingerprint, print_for, run_fingerprint
 from ..domain.measurement.contradiction import Contradictions, contradictions
 from ..domain.measurement.document import evidence_of, measured_document, setting_document, stage_document
+from ..domain.measurement.in_force import Said, aside_why, placed, replaces
 from ..domain.measurement.level import whole_level
 from ..domain.measurement.slo_text import slo_text
 from ..domain.measurement.types import Judgement, Measured, Slo
@@ -71,8 +72,11 @@ def measurement_store(
     gives no measurement, or without a reason."""
     if not reason.strip():
         raise ValidationError({"reason": UNASKED})
-    row, warnings = measurement_of(profile, judgement, slo=slo, replicas=replicas, concurrency=concurrency, origin=origin)
-    with exclusive():
+    with exclusive():  # what it is held against must not change before it is written
+        now = Profile.objects.select_related("model__slo").filter(pk=profile.pk).first()
+        if now is None:
+            raise ValidationError({"profile": "The profile is gone: nothing is stored."})
+        row, warnings = measurement_of(now, judgement, slo=slo, replicas=replicas, concurrency=concurrency, origin=origin)
         there = Measurement.objects.filter(profile=profile, digest=row.digest).first()
         if there is not None:
             return there, [f"This sweep is measurement {there.pk} of {profile} already: nothing is stored."]
@@ -164,55 +168,35 @@ def _held_against(row: Measurement, judgement: Judgement, slo: Slo | None, origi
 
 
 def _set_aside(row: Measurement, origin: Origin) -> list[str]:
-    """A trial on two levels must not take the place of what was located."""
+    """Beside what is in force: set aside, or what it takes the place of."""
     if row.status != Measurement.Status.CURRENT:
         return []
-    before = Measurement.objects.filter(profile=row.profile).best_first().first()
-    why = aside_why(row, before, outside=origin.outside)
+    before = in_use(row.profile)
+    new, old = said_of(row), said_of(before) if before else None
+    why = aside_why(new, old, outside=origin.outside)
     if not why:
-        return _placed(row, before)
+        return [sentence] if (sentence := placed(new, old)) else []
     row.status, row.stale_cause, row.in_force_since = Measurement.Status.STALE, Measurement.Cause.ASIDE, None
     row.stale_why = why
     return [f"Set aside: {why} Nothing rests on it until somebody puts it in force."]
 
 
-def _placed(row: Measurement, before: Measurement | None) -> list[str]:
-    """Where it stands beside what is in force, in words; nothing beside no current one."""
-    if before is None or before.status != Measurement.Status.CURRENT:
-        return []
-    if row.measured_at < before.measured_at:
-        days = f"{row.measured_at:%Y-%m-%d %H:%M} UTC, before what is in force ({before.measured_at:%Y-%m-%d %H:%M})"
-        return [f"It was measured {days}: {briefly(before)} stays in force."]
-    return [replaces(row, before)]
+def in_use(profile: Profile) -> Measurement | None:
+    """The one that a plan rests on."""
+    found: Measurement | None = Measurement.objects.filter(profile=profile).best_first().first()
+    return found
 
 
-def aside_why(row: Measurement, before: Measurement | None, *, outside: bool) -> str:
-    """Why it is not put in force by itself; empty: it is. `before`: what is in force."""
-    if outside:
-        return "It was measured outside of the fleet, on an engine that may be another."
-    if before is None or before.status != Measurement.Status.CURRENT or before.max_concurrency <= row.max_concurrency:
-        return ""
-    far_less = 2 * row.max_concurrency < before.max_concurrency
-    vague = row.kind != Measurement.Kind.LOCATED and before.kind == Measurement.Kind.LOCATED
-    if not (far_less or vague):
-        return ""
-    return f"It says {briefly(row)}, and {briefly(before)} is in force since {before.measured_at:%Y-%m-%d}."
+def said_of(row: Measurement) -> Said:
+    is_current = row.status == Measurement.Status.CURRENT
+    return Said(max_concurrency=row.max_concurrency, kind=row.kind, measured_at=row.measured_at, is_current=is_current)
 
 
-def replaces(row: Measurement, before: Measurement | None) -> str:
-    """What putting it in force comes to, in numbers."""
+def replacing(row: Measurement, before: Measurement | None) -> str:
+    """What putting it in force comes to, in numbers. `before`: the one that a plan rests on now."""
     if before is not None and before.pk == row.pk:
         return "It is in use, as what was in force last; it then counts for removals too."
-    then = " The profile is then started for no load at all." if row.max_concurrency == 0 else ""
-    if before is None:
-        return f"{briefly(row)} is then in force; now nothing is.{then}"
-    return f"{briefly(row)} then takes the place of {briefly(before)}.{then}"
-
-
-def briefly(row: Measurement) -> str:
-    """`6 in flight (located)`."""
-    kind = f" ({row.kind.replace('_', ' ')})" if row.kind else ""
-    return f"{row.max_concurrency} in flight{kind}"
+    return replaces(said_of(row), said_of(before) if before else None)
 
 
 def _as_measured(run: Run, found: Contradictions) -> Run:
@@ -247,7 +231,7 @@ def acceptance(measurement: Measurement) -> list[str]:
     first = _currents(measurement.profile).first()
     if measurement.status == Measurement.Status.ASSUMED or (first is not None and first.pk == measurement.pk):
         raise ValidationError(f"It is {measurement.status_word}, not outdated: there is nothing to accept.")
-    return [replaces(measurement, Measurement.objects.filter(profile=measurement.profile).best_first().first())]
+    return [replacing(measurement, in_use(measurement.profile))]
 
 
 def _currents(profile: Profile) -> MeasurementQuerySet:
@@ -257,5 +241,5 @@ def _currents(profile: Profile) -> MeasurementQuerySet:
 
 def _step_aside(row: Measurement, chosen: Measurement, actor: User | None, reason: str) -> None:
     row.status, row.stale_cause, row.in_force_since = Measurement.Status.STALE, Measurement.Cause.ASIDE, None
-    row.stale_why = f"Measurement {chosen.pk} was put in force instead: {briefly(chosen)}."
+    row.stale_why = f"Measurement {chosen.pk} was put in force instead: {said_of(chosen).briefly}."
     rows.write(row, actor=actor, reason=reason)

@@ -28,11 +28,16 @@ TASK = "capacity.tasks.run_sweeps"
 def bench_start(profile: Profile, wish: Wish, *, actor: User | None, reason: str, now: datetime) -> BenchRun:
     """Queues a sweep; the worker for sweeps carries it when those before it are over. Refuses a second one of a profile."""
     run = bench_prepare(profile, wish, actor=actor, reason=reason, now=now)
-    with exclusive():
-        write(run)
-        if wish.token and not tokens.keep(run, wish.token):
-            raise ValidationError({"token": "The token cannot be kept until the sweep begins: Redis is away."})
-        transaction.on_commit(partial(wake_worker, settings.BENCH_QUEUE))
+    if wish.token and not tokens.keep(run, wish.token):
+        raise ValidationError({"token": "The token cannot be kept until the sweep begins: Redis is away."})
+    try:
+        with exclusive():
+            write(run)
+            transaction.on_commit(partial(wake_worker, settings.BENCH_QUEUE))
+    except ValidationError:
+        if wish.token:
+            tokens.forget(run)
+        raise
     return run
 
 

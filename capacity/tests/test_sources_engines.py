@@ -135,8 +135,9 @@ def test_quotes_that_never_close_are_read_in_a_moment():
 
 @given(st.text())
 def test_no_text_whatever_crashes_the_reader(text):
-    read_engine(text)
-    read_engine(f"vllm:num_requests_running{text}\nvllm:num_requests_waiting{{{text}}} 3")
+    for written in (text, f"vllm:num_requests_running{text}\nvllm:num_requests_waiting{{{text}}} 3"):
+        reading = read_engine(written)
+        assert all(count is None or count >= 0 for count in (reading.running, reading.waiting))
 
 
 @pytest.mark.parametrize(

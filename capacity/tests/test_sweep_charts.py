@@ -94,6 +94,7 @@ EVIDENCE = st.fixed_dictionaries(
 @settings(max_examples=30, deadline=None)
 def test_whatever_somebody_typed_as_evidence_is_shown_or_left_out(evidence: Any) -> None:
     rows = stage_rows(evidence)
-    facts(evidence), files(evidence), engine_version(evidence)
+    assert all(isinstance(text, str) for pair in facts(evidence) for text in pair)
+    assert isinstance(engine_version(evidence), str) and all(isinstance(file, dict) for file in files(evidence))
     figure = sweep_figure([Curve(name="x", rows=rows, slo=slo_of(evidence), replicas=replicas_of(evidence))])
-    json.dumps(figure, allow_nan=False)
+    assert json.loads(json.dumps(figure, allow_nan=False)) is not None

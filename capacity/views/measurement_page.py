@@ -87,7 +87,7 @@ def shown(request: HttpRequest, measurement: Measurement, rows: Sequence[StageRo
         "replicas": replicas_of(measurement.evidence),
         "in_use": in_use is not None and in_use.pk == measurement.pk,
         "in_force": in_use,
-        "replaces": services.replaces(measurement, in_use),
+        "replaces": services.replacing(measurement, in_use),
         "others": [(row, engine_version(row.evidence)) for row in same_profile],
         "running": Replica.objects.filter(profile=measurement.profile, gone_at__isnull=True).count(),
         "history": measurement.history.select_related("history_user").order_by("-history_date", "-history_id")[:HISTORY_SHOWN],

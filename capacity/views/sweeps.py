@@ -40,7 +40,6 @@ from ..sweep_charts import sweep_figure
 from ..sweep_rows import stage_rows
 from .live import live
 from .measurement_page import curve_of
-from .sweep_chart import chart_of
 
 WHERE = [("own", "a replica of its own"), ("take", "one that runs")]
 POLL_SECONDS = 2
@@ -170,7 +169,6 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "slo_text": slo_text(slo) if (slo := slo_of(run)) else "",
         "doubts": doubts(stages),
         "is_unheard": is_open and is_unheard(run),
-        "chart": chart_of(stages),
         "left": minutes(progress["seconds_left"]) if progress.get("seconds_left") else "",
         "share": share_of(progress),
         "poll_seconds": POLL_SECONDS,
@@ -185,7 +183,7 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def figure_of(run: BenchRun) -> dict[str, Any] | None:
-    """The chart of the measurement that it gave; before there is one the small drawing stands."""
+    """The chart of the measurement that it gave; before there is one the table says how far it is."""
     found = run.measurement
     rows = stage_rows(found.evidence) if found else []
     return sweep_figure([curve_of(found, rows)]) if found and rows else None
