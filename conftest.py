@@ -79,12 +79,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _waiting_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Tests that wait for real processes come first on half of the workers, so that the others have the processors meanwhile and
-    none is left for the end. Each worker begins with one of `workers` even parts of the list."""
+    """Tests that wait for real processes come first on every worker, so that none is left for the end. Each worker begins with
+    one of `workers` even parts of the list."""
     waiting = [item for item in items if "/e2e/" in item.nodeid]
     others = [item for item in items if "/e2e/" not in item.nodeid]
     modules = list(dict.fromkeys(item.nodeid.partition("::")[0] for item in waiting))
-    place = {module: number % max(1, workers // 2) for number, module in enumerate(modules)}
+    place = {module: number % workers for number, module in enumerate(modules)}
     parts: list[pytest.Item] = []
     for worker in range(workers):
         size = (len(items) - len(parts)) // (workers - worker)

@@ -16,7 +16,7 @@ from ..measuring.life import NONE_TO_TAKE, takeable
 from ..measuring.wish import slo_of
 from ..models import BenchRun, Measurement
 from ..reconcile import pools, unbroken_since
-from ..services import said_of
+from ..services import in_force, said_of
 from ..snapshot import Built, build
 from ..wiring import deps
 
@@ -66,11 +66,11 @@ class Facts:
 
 def facts_of(run: BenchRun, now: datetime) -> Facts:
     """Of a run that is not stored. Reads the live pool; writes nothing."""
-    in_force = Measurement.objects.filter(profile=run.profile).best_first().first()
-    levels = likely_levels(run.levels, in_force.max_concurrency if in_force else None)
+    held = in_force(run.profile)
+    levels = likely_levels(run.levels, held.max_concurrency if held else None)
     seconds = levels * (run.seconds + WARM_UP_SECONDS)
     if run.endpoint:
-        return Facts(run=run, levels=levels, seconds=seconds, own=None, take=None, in_force=in_force)
+        return Facts(run=run, levels=levels, seconds=seconds, own=None, take=None, in_force=held)
     lease = pools(pk=run.profile.model.pool_id)[0]
     built = build(deps(), lease, now, unbroken_since(lease, now))
     known = built.snapshot.replicas is not None
@@ -80,7 +80,7 @@ def facts_of(run: BenchRun, now: datetime) -> Facts:
         seconds=seconds,
         own=_own(run, built) if known else None,
         take=_take(run, built) if known else None,
-        in_force=in_force,
+        in_force=held,
     )
 
 

@@ -14,7 +14,7 @@ from . import template_rules as template_rules
 from .brake import brake_pull, brake_release
 from .edits import model_mode, model_wake, node_cordon, node_resources, node_resources_preview, pool_create
 from .endpoints import endpoint_add, endpoint_preview, endpoint_remove
-from .measurements import Origin, acceptance, measurement_accept, measurement_of, measurement_store, replacing, said_of
+from .measurements import Origin, acceptance, in_force, measurement_accept, measurement_of, measurement_store, replacing, said_of
 from .modes import end_rest
 from .retiring import model_replacing, model_retire
 from .sweeps import bench_prepare, bench_start, bench_stop
@@ -37,6 +37,7 @@ __all__ = [
     "endpoint_preview",
     "endpoint_remove",
     "exclusive",
+    "in_force",
     "measurement_accept",
     "measurement_of",
     "measurement_store",

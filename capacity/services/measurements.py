@@ -171,7 +171,7 @@ def _set_aside(row: Measurement, origin: Origin) -> list[str]:
     """Beside what is in force: set aside, or what it takes the place of."""
     if row.status != Measurement.Status.CURRENT:
         return []
-    before = in_use(row.profile)
+    before = in_force(row.profile)
     new, old = said_of(row), said_of(before) if before else None
     why = aside_why(new, old, outside=origin.outside)
     if not why:
@@ -181,7 +181,7 @@ def _set_aside(row: Measurement, origin: Origin) -> list[str]:
     return [f"Set aside: {why} Nothing rests on it until somebody puts it in force."]
 
 
-def in_use(profile: Profile) -> Measurement | None:
+def in_force(profile: Profile) -> Measurement | None:
     """The one that a plan rests on."""
     found: Measurement | None = Measurement.objects.filter(profile=profile).best_first().first()
     return found
@@ -231,7 +231,7 @@ def acceptance(measurement: Measurement) -> list[str]:
     first = _currents(measurement.profile).first()
     if measurement.status == Measurement.Status.ASSUMED or (first is not None and first.pk == measurement.pk):
         raise ValidationError(f"It is {measurement.status_word}, not outdated: there is nothing to accept.")
-    return [replacing(measurement, in_use(measurement.profile))]
+    return [replacing(measurement, in_force(measurement.profile))]
 
 
 def _currents(profile: Profile) -> MeasurementQuerySet:

@@ -72,7 +72,7 @@ def measurement_accept(request: HttpRequest, pk: int) -> HttpResponse:
 
 def shown(request: HttpRequest, measurement: Measurement, rows: Sequence[StageRow], form: AcceptForm) -> HttpResponse:
     same = Measurement.objects.filter(profile=measurement.profile)
-    in_use = same.best_first().first()
+    in_use = services.in_force(measurement.profile)
     same_profile = list(same.select_related("slo").order_by("-measured_at", "-id")[:OTHERS_SHOWN])
     context: dict[str, Any] = {
         "measurement": measurement,
