@@ -73,14 +73,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = [item for item in items if _uses_the_database(item)]
         config.hook.pytest_deselected(items=[item for item in items if not _uses_the_database(item)])
         items[:] = chosen
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if workers > 1:
-        items[:] = _waiting_first(items, workers)
+    items[:] = _waiting_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 def _waiting_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Tests that wait for real processes come first on every worker, so that none is left for the end. Each worker begins with
-    one of `workers` even parts of the list."""
+    """Tests that wait for real processes come first on every worker, so that none is left for the end and their site is gone
+    before the others run. Each worker begins with one of `workers` even parts of the list."""
     waiting = [item for item in items if "/e2e/" in item.nodeid]
     others = [item for item in items if "/e2e/" not in item.nodeid]
     modules = list(dict.fromkeys(item.nodeid.partition("::")[0] for item in waiting))

@@ -16,7 +16,7 @@ from .site import LiveSite, until
 ALWAYS = ("redis", "web", "worker", "beat", "node")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its passes would take a processor from all other tests
 def running_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]:
     site = LiveSite(tmp_path_factory.mktemp("site"))
     try:
