@@ -14,7 +14,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Final, Literal
 
-from quotas.domain.types import Problem, Quota, Scope
+from quotas.domain.types import Problem, Quota, Scope, Standing
 
 Mode = Literal["auto", "advise", "paused", "add_only"]
 ProfileState = Literal["active", "no_new", "retire"]
@@ -249,10 +249,11 @@ class Waiting:
 class Plan:
     """Actions in the order in which they are to be done, one decision a model by name, and what is wrong in what was read.
 
-    `waiting` is not in the document: it is told to the sweeps that wait."""
+    Not in the document: `waiting` is told to the sweeps that wait, `standings` (by scope and class) to pages and metrics."""
 
     at: datetime
     actions: tuple[Action, ...]
     decisions: tuple[Decision, ...]
     problems: tuple[Problem, ...]
     waiting: tuple[Waiting, ...] = ()
+    standings: tuple[Standing, ...] = ()

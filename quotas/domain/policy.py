@@ -1,13 +1,13 @@
 """May a model have one more replica? Asked for every single one, with all that the pass has granted so far counted in.
 
-The rule of this policy: the limits of all ancestors bind. Guarantees do not bind yet, so nobody is within an
-entitlement, nobody is short of one, and nothing is kept for anybody: `entitled`, `anyone_short` and `reserved` say so.
+The limits of all ancestors bind. Guarantees come through the funding parent (`quotas.domain.entitlement`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from quotas.domain.entitlement import Entitlements
 from quotas.domain.tenancy import Tenancy
 from quotas.domain.types import Claim, LimitStop, Problem, Quota, ReservedStop, Scope, covers
 
@@ -15,15 +15,19 @@ from quotas.domain.types import Claim, LimitStop, Problem, Quota, ReservedStop, 
 class QuotaPolicy:
     """Scopes and quota rows made ready for any number of passes. Only scopes that are asked about cost anything."""
 
-    __slots__ = ("_bindings", "_rows", "problems", "quotas", "tenancy")
+    __slots__ = ("_bindings", "_entitlements", "_guarantees", "_rows", "problems", "quotas", "tenancy")
 
     def __init__(self, tenancy: Tenancy, quotas: Iterable[Quota]) -> None:
         self.tenancy = tenancy
         self.quotas = tuple(quotas)
         self._rows: dict[str, list[Quota]] = {}
+        self._guarantees: dict[str, list[Quota]] = {}
         for quota in self.quotas:
             if quota.limit is not None:
                 self._rows.setdefault(quota.scope, []).append(quota)
+            if quota.guarantee is not None:
+                self._guarantees.setdefault(quota.target, []).append(quota)
+        self._entitlements: dict[str, Entitlements] = {}
         self._bindings: dict[str, tuple[Quota, ...]] = {}
         self.problems: tuple[Problem, ...] = tuple(tenancy.problems() + _crossed(self.quotas))
 
@@ -37,6 +41,19 @@ class QuotaPolicy:
             rows = [row for name in above for row in self._rows.get(name, ())]
             found = self._bindings[scope] = tuple(sorted(rows, key=lambda row: (row.scope, row.target)))
         return found
+
+    def entitlements(self, resource: str, capacity: int | None) -> Entitlements:
+        """What each scope is entitled to of a class with that many units on ready nodes (None: not known)."""
+        found = self._entitlements.get(resource)
+        if found is None or found.capacity != capacity:
+            rows = self._guarantees.get(resource, ())
+            found = self._entitlements[resource] = Entitlements(self.tenancy, self._rows, rows, resource, capacity)
+        return found
+
+    def effective_limit(self, scope: str, resource: str) -> Quota | None:
+        """The row that sets the smallest limit on the class over all ancestors; None: no limit."""
+        rows = [row for row in self.limits_over(scope) if row.model is None and covers(row.target, resource)]
+        return min(rows, key=lambda row: (row.limit, row.scope, row.target), default=None)
 
     def ledger(self, claims: Iterable[Claim], charged: Mapping[str, str] | None = None) -> Ledger:
         """The books of one pass, opened with what each model holds. `charged`: model → the scope that pays for what is

@@ -75,6 +75,33 @@ class ReservedStop:
     units: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A scope in one class as a pass found and left it, in whole units; only scopes that hold, want or are short of something.
+
+    `held`: what all models below it hold in every state, each once, the pass's starts counted in (what limits see). The rest
+    counts what comes through funding alone, without what drains: `firm` within what is assured to it, `lent` an idle guarantee
+    of an ancestor's other scopes, `burst` beyond what it is entitled to; together they are what its models use. `entitled`:
+    what they are entitled to now. `wanted`: what they use and ask for. `over_by`: how far `held` is over the smallest limit
+    of its own rows; 0 where it is not.
+    """
+
+    scope: str
+    resource: str
+    held: int
+    firm: int
+    lent: int
+    burst: int
+    entitled: int
+    wanted: int
+    over_by: int = 0
+
+    @property
+    def short(self) -> int:
+        """Units that it is entitled to and does not have."""
+        return max(0, self.entitled - self.firm - self.lent)
+
+
 def covers(target: str, resource: str) -> bool:
     """Whether a row on the path `target` binds the class `resource`, by segments: `gpu` covers `gpu/h100`, `gpu/h1` does not."""
     return resource == target or resource.startswith(target + "/")
