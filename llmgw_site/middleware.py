@@ -1,4 +1,5 @@
-"""A request id on every answer and log line; no page with a NUL in its name; a printed first password is changed first."""
+"""A request id on every answer and log line; who was refused what; no page with a NUL in its name; a printed first password is
+changed first."""
 
 from __future__ import annotations
 
@@ -12,6 +13,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 GIVEN_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
+
+REFUSED = frozenset({403, 404})
+SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+log = structlog.get_logger(__name__)
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -27,6 +32,21 @@ class RequestIdMiddleware:
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = self.get_response(request)
         response["X-Request-Id"] = request_id
+        return response
+
+
+class DeniedMiddleware:
+    """One line of the log for each act that somebody signed in was refused: who, what, and on which object (its address)."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        # a token's owner is known only now
+        if response.status_code in REFUSED and request.method not in SAFE and request.user.is_authenticated:
+            seen = {"user": request.user.get_username(), "act": request.method, "object": request.path[:500]}
+            log.warning("denied", status=response.status_code, **seen)
         return response
 
 
@@ -53,7 +73,7 @@ class ChangePasswordMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         user = request.user
-        if user.is_authenticated and user.must_change_password:
+        if user.is_authenticated and user.must_choose_password:
             allowed = {reverse("password_change"), reverse("password_change_done"), reverse("logout")}
             if request.path not in allowed:
                 return redirect("password_change")

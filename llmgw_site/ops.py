@@ -103,4 +103,4 @@ def has_token(request: HttpRequest) -> bool:
         found = TokenAuthentication().authenticate(request)
     except AuthenticationFailed:
         return False
-    return bool(found and found[0].sees_everything)
+    return bool(found and found[0].sees_everything and not found[0].must_choose_password)

@@ -51,6 +51,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "llmgw_site.middleware.DeniedMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "llmgw_site.middleware.ChangePasswordMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -189,7 +190,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated", "quotas.api.base.PasswordChosen"],
 }
 
 # --- tasks --------------------------------------------------------------------------------------------------------

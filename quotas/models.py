@@ -21,6 +21,11 @@ class User(AbstractUser):
     must_change_password = models.BooleanField(default=False)
 
     @property
+    def must_choose_password(self) -> bool:
+        """Nothing is open to him before. A service account has no password."""
+        return self.must_change_password and not self.is_service
+
+    @property
     def sees_everything(self) -> bool:
         return bool(self.is_active and (self.is_superuser or self.is_operator))
 

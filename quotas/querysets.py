@@ -29,14 +29,23 @@ class QuotaQuerySet(models.QuerySet[Any]):
 
 def subtree(roots: Any) -> set[int]:
     """The ids of the roots and all that lies below them, level by level (cycles end, depth is bounded)."""
+    return _reached(roots, "parent_id", "child_id")
+
+
+def with_ancestors(scopes: Any) -> set[int]:
+    """The ids of the scopes and all above them: those whose limits bind them."""
+    return _reached(scopes, "child_id", "parent_id")
+
+
+def _reached(starts: Any, known: str, wanted: str) -> set[int]:
     from .models import ScopeEdge
 
-    seen = set(roots)
+    seen = set(starts)
     frontier = seen
     for _ in range(MAX_DEPTH):
-        below = set(ScopeEdge.objects.filter(parent_id__in=frontier).values_list("child_id", flat=True)) - seen
-        if not below:
+        fresh = set(ScopeEdge.objects.filter(**{f"{known}__in": frontier}).values_list(wanted, flat=True)) - seen
+        if not fresh:
             break
-        seen |= below
-        frontier = below
+        seen |= fresh
+        frontier = fresh
     return seen

@@ -14,6 +14,7 @@ from rest_framework import serializers
 from capacity.api.access import model_of
 from capacity.models import Action, BenchRun, Decision, LanguageModel, Pass, Replica, Sample
 from capacity.rows.replicas import is_one_of
+from capacity.telling import Telling
 from quotas.api.catalog import Records
 from quotas.api.errors import bad_request
 from quotas.api.fields import UtcDateTimeField
@@ -21,12 +22,18 @@ from quotas.models import User
 
 LONGEST_RANGE = timedelta(days=1)
 DEFAULT_RANGE = timedelta(hours=1)
-WITHHELD = "The reason names what is not yours to see."
 RANGE = [
     OpenApiParameter("model", str, required=True, description="The model, or a name that it serves under."),
     OpenApiParameter("from", datetime, description="First instant; an hour before `to` when absent."),
     OpenApiParameter("to", datetime, description="Last instant; now when absent. At most 24 hours after `from`."),
 ]
+
+
+class TellingRecords(Records):
+    """Records that may name others' scopes and models."""
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "seen": Telling(self.request.user) if self.request else None}
 
 
 class RecordSerializer(serializers.ModelSerializer[Any]):
@@ -37,14 +44,9 @@ class RecordSerializer(serializers.ModelSerializer[Any]):
     pool = serializers.CharField(source="pool.name", read_only=True)
     model = serializers.CharField(source="model.name", read_only=True)
 
-    def may_name(self, model: str) -> bool:
-        """May the reader be told the name of this other model?"""
-        seen = self.context["seen"]
-        if seen.everything:
-            return True
-        if "models" not in self.context:
-            self.context["models"] = set(LanguageModel.objects.visible_to(seen.user).values_list("name", flat=True))
-        return model in self.context["models"]
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """What names others' scopes and models is left out of what a tenant reads."""
+        return super().to_representation(self.context["seen"].row(instance))
 
 
 class ReplicaSerializer(RecordSerializer):
@@ -73,8 +75,6 @@ class ReplicaSerializer(RecordSerializer):
     def to_representation(self, instance: Replica) -> dict[str, Any]:
         row = super().to_representation(instance)
         row["url"] = without_credentials(row["url"])
-        if row["drained_for"] and not self.may_name(row["drained_for"]):
-            row["drained_for"] = ""
         return row
 
 
@@ -88,21 +88,6 @@ class DecisionSerializer(RecordSerializer):
             *("numbers", "limited_by", "why"),
         )
 
-    def to_representation(self, instance: Decision) -> dict[str, Any]:
-        """A limit of a scope that the reader may not see keeps its kind and class; the sentence that names it is withheld."""
-        row = super().to_representation(instance)
-        seen = self.context["seen"]
-        if seen.everything:
-            return row
-        foreign = [limit for limit in row["limited_by"] if "scope" in limit and not seen.scope(limit["scope"])]
-        shown = [
-            {"kind": limit["kind"], "target": limit.get("target")} if limit in foreign else limit for limit in row["limited_by"]
-        ]
-        row["limited_by"] = shown
-        if foreign or row["reason"] == "reclaimed":
-            row["why"] = WITHHELD
-        return row
-
 
 class ActionSerializer(RecordSerializer):
     """One thing to do to one replica."""
@@ -113,12 +98,6 @@ class ActionSerializer(RecordSerializer):
             *("id", "pool", "model", "decision", "op", "replica_name", "profile_name", "nodes", "reason", "for_model"),
             *("state", "created_at", "sent_at", "resolved_at", "message"),
         )
-
-    def to_representation(self, instance: Action) -> dict[str, Any]:
-        row = super().to_representation(instance)
-        if row["for_model"] and not self.may_name(row["for_model"]):
-            row["for_model"] = ""
-        return row
 
 
 class SampleSerializer(RecordSerializer):
@@ -148,7 +127,7 @@ def without_credentials(url: str) -> str:
 
 
 @extend_schema(tags=["replicas"])
-class Replicas(Records):
+class Replicas(TellingRecords):
     """Those that are gone are in it too, in state `gone`."""
 
     serializer_class = ReplicaSerializer
@@ -167,7 +146,7 @@ class Replicas(Records):
 
 
 @extend_schema(tags=["decisions"])
-class Decisions(Records):
+class Decisions(TellingRecords):
     serializer_class = DecisionSerializer
     filters = {"pool": "pool__name", "model": "model__name", "outcome": "outcome", "reason": "reason"}
 
@@ -176,7 +155,7 @@ class Decisions(Records):
 
 
 @extend_schema(tags=["actions"])
-class Actions(Records):
+class Actions(TellingRecords):
     serializer_class = ActionSerializer
     filters = {"pool": "pool__name", "model": "model__name", "op": "op", "state": "state", "reason": "reason"}
 
@@ -185,7 +164,7 @@ class Actions(Records):
 
 
 @extend_schema(tags=["passes"])
-class Passes(Records):
+class Passes(TellingRecords):
     """A pass names all that its pool has: operators and admins read it."""
 
     serializer_class = PassSerializer
@@ -197,7 +176,7 @@ class Passes(Records):
 
 
 @extend_schema_view(list=extend_schema(parameters=RANGE, tags=["samples"]))
-class Samples(Records):
+class Samples(TellingRecords):
     """Totals of one model's passes, oldest first, within at most a day."""
 
     serializer_class = SampleSerializer

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from quotas.models import Scope, User
+from quotas.models import User
+from quotas.seen import Seen
 
 from ..clock import iso
 from ..domain.sizing import Answer, Question, WrongQuestion, target, target_document, withheld
@@ -37,11 +38,11 @@ def target_for(user: User, model: LanguageModel, question: Question, now: dateti
     """As `target_of`, for somebody who may not see every scope: one that is foreign is none, and what it allows is withheld."""
     if user.sees_everything:
         return target_of(model, question, now)
-    seen = set(Scope.objects.visible_to(user).values_list("name", flat=True))
-    if question.scope is not None and question.scope not in seen:
+    seen = Seen(user)
+    if question.scope is not None and not seen.scope(question.scope):
         raise WrongQuestion("scope", f"There is no scope {question.scope}.")
     found = target_of(model, question, now)
-    return replace(found, answer=withheld(found.answer, seen.__contains__))
+    return replace(found, answer=withheld(found.answer, seen.scope, seen.binding))
 
 
 def target_of(model: LanguageModel, question: Question, now: datetime) -> Target:

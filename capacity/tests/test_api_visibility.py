@@ -115,20 +115,18 @@ class TestMembers:
         assert alice.get("/api/v1/samples?model=alpha-model").json()["count"] == 1
         assert alice.get("/api/v1/samples?model=beta-model").status_code == 404
 
-    def test_a_limit_of_a_foreign_scope_is_told_without_its_name(self, alice, rows):
+    def test_a_limit_above_is_told_with_its_scope_and_what_is_kept_for_others_without_a_name(self, alice, rows):
         limited = [
             {"kind": "limit", "scope": "root", "target": "gpu", "limit": 16, "used": 16},
+            {"kind": "limit", "scope": "beta-scope", "target": "gpu", "limit": 7, "used": 7},
             {"kind": "guarantee_reserved", "scope": "beta-scope", "units": 4},
             {"kind": "limit", "scope": "alpha-scope", "target": "gpu", "limit": 4, "used": 4},
         ]
         Decision.objects.filter(pk=rows["alpha"]["decisions"]).update(limited_by=limited, why="beta-scope has 4 reserved")
         row = alice.get(f"/api/v1/decisions/{rows['alpha']['decisions']}").json()
-        assert row["limited_by"][2] == limited[2]
-        assert [limit["kind"] for limit in row["limited_by"]] == ["limit", "guarantee_reserved", "limit"]
-        text = str(row)
-        assert "beta" not in text
-        assert "root" not in text
-        assert "16" not in str(row["limited_by"])
+        foreign = [{"kind": "limit", "target": "gpu"}, {"kind": "guarantee_reserved", "target": None}]
+        assert row["limited_by"] == [limited[0], *foreign, limited[3]]
+        assert "beta" not in str(row)
 
     def test_the_model_that_a_replica_was_given_back_for_is_not_named(self, alice, rows):
         Replica.objects.update(drained_for="beta-model")

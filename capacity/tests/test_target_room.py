@@ -112,7 +112,7 @@ class TestRoomAndLimits:
         assert [(one.profile, one.add, one.verdict) for one in answer.alternatives] == [("small", 3, "fits")]
 
     def test_a_foreign_scope_is_withheld(self) -> None:
-        answer = withheld(ask(scoped(2), in_flight=200), lambda scope: scope == "team")
+        answer = withheld(ask(scoped(2), in_flight=200), lambda scope: scope == "team", lambda scope: scope == "team")
         text = json.dumps(target_document(answer), ensure_ascii=False) + target_table(answer)
         assert "org" not in text
         assert answer.missing[0].limit == 2  # type: ignore[union-attr]

@@ -109,7 +109,7 @@ def newest(frame: Frame, field: str) -> Q:
 def short_decisions(frame: Frame) -> list[Decision]:
     """What the newest passes could not do, the oldest first."""
     rows = Decision.objects.visible_to(frame.user).filter(newest(frame, "seen_until"), reason__in=SHORT | UNKNOWING)
-    return list(rows.select_related("model").order_by("at", "model__name")[:MOST_OF_A_KIND])
+    return frame.telling.rows(rows.select_related("model").order_by("at", "model__name")[:MOST_OF_A_KIND])
 
 
 def _could_not(frame: Frame) -> Iterator[Item]:

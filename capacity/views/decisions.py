@@ -26,6 +26,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
     asked = {key: request.GET.get(key, "").strip()[:200] for key in ("model", "outcome", "reason", "could_not", "from", "to")}
     found = Decision.objects.visible_to(request.user).filter(pool__in=frame_of(request).shown_pools).select_related("model")
     page = Paginator(_filtered(found, asked), PAGE_ROWS).get_page(request.GET.get("page"))
+    page.object_list = frame_of(request).telling.rows(page.object_list)
     context = {
         "page": page,
         "asked": asked,
@@ -61,7 +62,7 @@ def _instant(seconds: str) -> datetime | None:
 @live
 def decision(request: HttpRequest, pk: int) -> HttpResponse:
     found = Decision.objects.visible_to(request.user).select_related("model__scope", "pool")
-    row = get_object_or_404(found, pk=pk)
+    row = frame_of(request).telling.row(get_object_or_404(found, pk=pk))
     context = {
         "decision": row,
         "meaning": sentence(row.reason),

@@ -16,6 +16,7 @@ from django.utils.functional import cached_property
 from quotas.models import Pool
 
 from ..models import Decision, LanguageModel, Pass
+from ..telling import Telling
 from .asks import Item
 from .asks_of_hosts import Out, out_nodes
 from .attention import items, short_decisions
@@ -38,6 +39,11 @@ class Frame:
         self.user: Any = request.user
         self.now: datetime = timezone.now()
         self.asked_pool = request.GET.get("pool", "")
+
+    @cached_property
+    def telling(self) -> Telling:
+        """Which names of others the user may be told."""
+        return Telling(self.user)
 
     @cached_property
     def pools(self) -> list[Any]:

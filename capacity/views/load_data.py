@@ -19,6 +19,7 @@ from ..charts import Marker, compact, load_figure
 from ..models import Decision, LanguageModel, Measurement, Profile, Replica, Rollup, Sample
 from ..rollup import BUCKET_SECONDS
 from ..series import Loads
+from ..telling import Telling
 from ..timerange import TimeRange
 from .board import threshold_percent
 
@@ -66,7 +67,9 @@ def replica_names(loads: Loads) -> dict[int, str]:
     return dict(Replica.objects.filter(pk__in=loads.replicas.tolist()).values_list("pk", "name"))
 
 
-def wire_figure(model: LanguageModel, span: TimeRange, loads: Loads, names: Mapping[int, str]) -> dict[str, Any]:
+def wire_figure(
+    model: LanguageModel, span: TimeRange, loads: Loads, names: Mapping[int, str], telling: Telling
+) -> dict[str, Any]:
     """The chart's figure, small enough to stand in the page."""
     start, end = int(span.start.timestamp()), int(span.end.timestamp())
     figure = load_figure(
@@ -75,7 +78,7 @@ def wire_figure(model: LanguageModel, span: TimeRange, loads: Loads, names: Mapp
         start=start,
         end=end,
         scale_down_percent=threshold_percent(model),
-        markers=[*_decided(model, span), *_edited(model, span)],
+        markers=[*_decided(model, span, telling), *_edited(model, span)],
         group_url=_decisions_url(model) + "&from={start}&to={end}",
     )
     return compact(figure, start)
@@ -87,11 +90,11 @@ def _decisions_url(model: LanguageModel) -> str:
     return f"{reverse('decisions')}?{query}"
 
 
-def _decided(model: LanguageModel, span: TimeRange) -> Iterable[Marker]:
+def _decided(model: LanguageModel, span: TimeRange, telling: Telling) -> Iterable[Marker]:
     rows = Decision.objects.filter(
         model=model, at__range=(span.start, span.end), outcome__in=("add", "remove"), count__gt=0, is_advice=False
     )
-    for row in rows.order_by("-at")[:MOST_CHANGES]:
+    for row in telling.rows(rows.order_by("-at")[:MOST_CHANGES]):
         kind = "add" if row.outcome == "add" else "remove"
         url = reverse("decision", args=[row.pk])
         yield Marker(at=int(row.at.timestamp()), kind=kind, count=row.count, text=row.why[:160], url=url)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from ..models import Action, Decision, LanguageModel, Measurement, Profile, Repl
 from ..outdated import outdated_of, waits_for
 from ..samples import count_tested
 from ..series import lines
+from ..telling import Telling
 from ..timerange import PRESETS, InvalidRange, TimeRange, default_since, parse_range
 from .board import is_old, threshold_percent
 from .demand import asked
@@ -67,9 +68,9 @@ def model_page(request: HttpRequest, name: str) -> HttpResponse | StreamingHttpR
     span, fault = read_range(request, model, now)
     if request.GET.get("format") == "csv":
         return load_csv(model, span)
-    context = {**_facts(model, now), "span": span, "place": "models"}
+    context = {**_facts(model, now, frame_of(request).telling), "span": span, "place": "models"}
     if not request.htmx:  # type: ignore[attr-defined]
-        context |= _chart(model, span) | {"range_fault": fault, "presets": PRESETS}
+        context |= _chart(request, model, span) | {"range_fault": fault, "presets": PRESETS}
     return render(request, "pages/model.html", context)
 
 
@@ -82,11 +83,11 @@ def read_range(request: HttpRequest, model: LanguageModel, now: datetime) -> tup
         return parse_range(usual, "now", now), f"{fault} The usual range is shown instead."
 
 
-def _chart(model: LanguageModel, span: TimeRange) -> dict[str, Any]:
+def _chart(request: HttpRequest, model: LanguageModel, span: TimeRange) -> dict[str, Any]:
     loads = loads_of(model, span)
     names = replica_names(loads)
     return {
-        "figure": wire_figure(model, span, loads, names),
+        "figure": wire_figure(model, span, loads, names, frame_of(request).telling),
         "chart_sentence": sentence(loads, names, span),
         "chart_table": table(loads),
         "chart_is_empty": loads.is_empty,
@@ -102,7 +103,7 @@ def chart_json(request: HttpRequest, name: str) -> HttpResponse:
         return JsonResponse({"error": fault}, status=400)
     loads = loads_of(model, span)
     names = replica_names(loads)
-    figure = wire_figure(model, span, loads, names)
+    figure = wire_figure(model, span, loads, names, frame_of(request).telling)
     answer = {"figure": figure, "sentence": sentence(loads, names, span), "seen": frame_of(request).seen}
     return JsonResponse(answer, json_dumps_params={"separators": (",", ":")})
 
@@ -126,11 +127,11 @@ def _utc(at: int) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
+def _facts(model: LanguageModel, now: datetime, telling: Telling) -> dict[str, Any]:
     sample = Sample.objects.filter(model=model).order_by("-at").first()
-    decisions = list(Decision.objects.filter(model=model)[:DECISIONS_SHOWN])
+    decisions = telling.rows(Decision.objects.filter(model=model)[:DECISIONS_SHOWN])
     present = Replica.objects.filter(model=model, gone_at__isnull=True)
-    replicas = list(present.select_related("profile").order_by("name")[:MOST_REPLICAS])
+    replicas = telling.rows(present.select_related("profile").order_by("name")[:MOST_REPLICAS])
     newest = decisions[0] if decisions else None
     threshold = threshold_percent(model)
     outdated, ended = outdated_of(model, replicas), ended_by_themselves(model, now)
@@ -143,7 +144,7 @@ def _facts(model: LanguageModel, now: datetime) -> dict[str, Any]:
         "threshold": threshold,
         "decision": newest,
         "health": _health(model, newest, sample),
-        "last_change": _last_change(model),
+        "last_change": _last_change(model, telling),
         "decisions": decisions,
         "replicas": replica_rows(replicas, sample, now),
         "outdated": outdated,
@@ -187,8 +188,9 @@ def _word(decision: Decision) -> str:
     return "Short" if decision.reason in SHORT else "Being changed"
 
 
-def _last_change(model: LanguageModel) -> Decision | None:
-    return Decision.objects.filter(model=model, outcome__in=("add", "remove"), count__gt=0, is_advice=False).first()
+def _last_change(model: LanguageModel, telling: Telling) -> Decision | None:
+    found = Decision.objects.filter(model=model, outcome__in=("add", "remove"), count__gt=0, is_advice=False)
+    return next(iter(telling.rows(found[:1])), None)
 
 
 def _profile_rows(model: LanguageModel, replicas: Iterable[Replica], newest: Decision | None) -> list[ProfileRow]:

@@ -78,7 +78,7 @@ def _units(frame: Frame) -> tuple[int, int]:
 def changes(frame: Frame) -> list[Decision]:
     """The last decisions that changed something, or could not."""
     found = Decision.objects.visible_to(frame.user).filter(pool__in=frame.shown_pools).exclude(reason="steady")
-    return list(found.select_related("model")[:DECISIONS_SHOWN])
+    return frame.telling.rows(found.select_related("model")[:DECISIONS_SHOWN])
 
 
 def open_nodes(frame: Frame) -> list[tuple[Node, bool]]:

@@ -13,6 +13,7 @@ from ..sources.store import Failure, LoadStore
 from ..store import read_log, redis_client
 from .board import threshold_percent
 from .ended import ends_of
+from .frame import frame_of
 from .live import live
 from .replica_rows import replica_rows
 
@@ -23,7 +24,7 @@ ACTIONS_SHOWN = 50
 @live
 def replica_page(request: HttpRequest, name: str) -> HttpResponse:
     found = Replica.objects.visible_to(request.user).select_related("pool", "model__pool__settings", "model__scope", "profile")
-    replica = get_object_or_404(found, name=name)
+    replica = frame_of(request).telling.row(get_object_or_404(found, name=name))
     sample = Sample.objects.filter(model=replica.model).order_by("-at").first()
     log = read_log(replica.name)
     context = {

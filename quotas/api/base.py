@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 from rest_framework.exceptions import PermissionDenied
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -16,10 +16,19 @@ from .parsers import BoundedJSONParser
 from .throttles import WriteThrottle
 
 
+class PasswordChosen(BasePermission):
+    """A token opens nothing while its owner still has the password that somebody else chose for him."""
+
+    message = "Choose a password of your own first: sign in on the site, which asks for one."
+
+    def has_permission(self, request: Any, view: Any) -> bool:
+        return not request.user.must_choose_password
+
+
 class ApiView(APIView):
     """Signed in by token or session; JSON in, JSON out, never kept by a cache."""
 
-    permission_classes = (IsAuthenticated,)
+    permission_classes = (IsAuthenticated, PasswordChosen)
     parser_classes = (BoundedJSONParser,)
     throttle_classes = (WriteThrottle,)
     throttle_scope = "write"

@@ -12,8 +12,8 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSetMixin
 
-from quotas.models import Scope, User
-from quotas.querysets import subtree
+from quotas.models import User
+from quotas.seen import Seen
 from quotas.services import exclusive
 
 from .base import ApiView, require
@@ -79,26 +79,6 @@ class Records(ViewSetMixin, ApiView, GenericAPIView):  # type: ignore[type-arg]
 
     def tag(self, data: dict[str, Any]) -> str:
         return etag(data, getattr(self.serializer_class.Meta, "observed", frozenset()))
-
-
-class Seen:
-    """The scopes that a user may see, looked up once a request and only where an answer may name others'."""
-
-    def __init__(self, user: User) -> None:
-        self.user = user
-        self._scopes: set[str] | None = None
-
-    @property
-    def everything(self) -> bool:
-        return self.user.sees_everything
-
-    def scope(self, name: str) -> bool:
-        if self.everything:
-            return True
-        if self._scopes is None:
-            ids = subtree(self.user.memberships.values_list("scope_id", flat=True))
-            self._scopes = set(Scope.objects.filter(pk__in=ids).values_list("name", flat=True))
-        return name in self._scopes
 
 
 class Catalog(Records):

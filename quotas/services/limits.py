@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from django.utils import timezone
 
 from ..models import CapacityQuota, ScopeEdge, User
-from ..querysets import MAX_DEPTH
+from ..querysets import with_ancestors
 from . import rows
 from .rows import Findings, rule_for
 
@@ -44,7 +44,7 @@ def warn_of_lower_limits_above(quota: CapacityQuota, stored: CapacityQuota | Non
         return
     paths = _paths_above(quota.target)
     limits = CapacityQuota.objects.filter(
-        scope_id__in=_ancestors(quota.scope_id), pool_id=quota.pool_id, target__in=paths, limit__lt=quota.guarantee
+        scope_id__in=with_ancestors([quota.scope_id]), pool_id=quota.pool_id, target__in=paths, limit__lt=quota.guarantee
     )
     for row in limits.select_related("scope").order_by("limit", "scope__name")[:3]:
         findings.warn(
@@ -95,19 +95,6 @@ def _funding_parents(children: Iterable[int]) -> dict[int, int]:
     for child, parent in edges.values_list("child_id", "parent_id"):
         found.setdefault(child, parent)
     return found
-
-
-def _ancestors(scope: int) -> set[int]:
-    """The scope and all above it, level by level (cycles end, depth is bounded)."""
-    seen = {scope}
-    frontier = seen
-    for _ in range(MAX_DEPTH):
-        above = set(ScopeEdge.objects.filter(child_id__in=frontier).values_list("parent_id", flat=True)) - seen
-        if not above:
-            break
-        seen |= above
-        frontier = above
-    return seen
 
 
 def _paths_above(target: str) -> list[str]:
