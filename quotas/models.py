@@ -7,9 +7,10 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.functional import cached_property
 from simple_history.models import HistoricalRecords
 
-from .querysets import QuotaQuerySet, ScopeQuerySet
+from .querysets import MembershipQuerySet, PoolQuerySet, QuotaQuerySet, ScopeQuerySet, managed_nodes
 from .validators import LARGEST, validate_name, validate_target
 
 
@@ -29,6 +30,11 @@ class User(AbstractUser):
     def sees_everything(self) -> bool:
         return bool(self.is_active and (self.is_superuser or self.is_operator))
 
+    @cached_property
+    def edits_tenancy(self) -> bool:
+        """Admins edit all scopes, quotas and roles; managers those below their own scope."""
+        return self.is_active and (self.is_superuser or bool(managed_nodes(self)))
+
     @property
     def may_operate(self) -> bool:
         """Edits what runs. The same people who see everything, until roles differ."""
@@ -41,6 +47,7 @@ class Pool(models.Model):
     name = models.CharField(max_length=200, unique=True, validators=[validate_name])
     is_example = models.BooleanField(default=False, editable=False)
     history = HistoricalRecords()
+    objects = PoolQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
@@ -157,6 +164,7 @@ class Membership(models.Model):
     scope = models.ForeignKey(Scope, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
     history = HistoricalRecords()
+    objects = MembershipQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["user", "scope"], name="membership_once")]

@@ -20,6 +20,16 @@ class ScopeQuerySet(models.QuerySet[Any]):
         return self.filter(pk__in=subtree(user.memberships.values_list("scope_id", flat=True)))
 
 
+class PoolQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User) -> PoolQuerySet:
+        """All for operators and admins, else those in which a scope of theirs has a model, or a quota that binds it."""
+        if user.sees_everything:
+            return self
+        scopes = subtree(user.memberships.values_list("scope_id", flat=True))
+        mine = models.Q(models__scope_id__in=scopes) | models.Q(quotas__scope_id__in=with_ancestors(scopes))
+        return self.filter(mine).distinct()
+
+
 class QuotaQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User) -> QuotaQuerySet:
         if user.sees_everything:
@@ -27,9 +37,28 @@ class QuotaQuerySet(models.QuerySet[Any]):
         return self.filter(scope_id__in=subtree(user.memberships.values_list("scope_id", flat=True)))
 
 
+class MembershipQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User) -> MembershipQuerySet:
+        """All for admins, else one's own and those below the scopes that one manages."""
+        if user.is_superuser:
+            return self
+        lower = subtree(managed_nodes(user))
+        return self.filter(models.Q(user=user) | models.Q(scope_id__in=lower))
+
+
 def subtree(roots: Any) -> set[int]:
     """The ids of the roots and all that lies below them, level by level (cycles end, depth is bounded)."""
     return _reached(roots, "parent_id", "child_id")
+
+
+def managed_nodes(user: User) -> set[int]:
+    """The ids of the scopes that the user is a manager of: what he may write lies below them."""
+    return set(user.memberships.filter(role="manager").values_list("scope_id", flat=True))
+
+
+def below(scope: int) -> set[int]:
+    """The ids of all that lies below a scope, without itself."""
+    return subtree([scope]) - {scope}
 
 
 def with_ancestors(scopes: Any) -> set[int]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from capacity.models import LanguageModel, Node
 from capacity.observation.served_names import owners, plain
-from capacity.querysets import seen_scopes
 from quotas.api.errors import bad_request, not_found
 from quotas.models import Membership, Pool, User
 from quotas.querysets import subtree
@@ -20,11 +19,8 @@ def serves_pools(user: User) -> bool:
 
 
 def visible_pools(user: User) -> QuerySet[Pool]:
-    """All for operators and admins, else those in which a scope of theirs has a model or a quota."""
-    if user.sees_everything:
-        return Pool.objects.all()
-    scopes = seen_scopes(user)
-    return Pool.objects.filter(Q(models__scope_id__in=scopes) | Q(quotas__scope_id__in=scopes)).distinct()
+    found: QuerySet[Pool] = Pool.objects.visible_to(user)
+    return found
 
 
 def visible_nodes(user: User) -> QuerySet[Node]:

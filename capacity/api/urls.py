@@ -4,7 +4,7 @@ from django.urls import URLPattern, path, re_path
 
 from quotas.api.base import NoSuchPath
 from quotas.api.catalog import DETAIL, EDITED_DETAIL, EDITED_LIST, LIST
-from quotas.api.scopes import Quotas, Scopes
+from quotas.api.scopes import Memberships, Quotas, Scopes
 
 from . import brake, docs, measuring, modes, previews, records, registered, rows, sweeps, target, verbs
 
@@ -51,6 +51,7 @@ urlpatterns = [
     path("bench_runs/<int:id>", sweeps.BenchRuns.as_view(DETAIL), name="api-bench_runs-detail"),
     *edited("scopes", Scopes, "path:name"),
     *edited("quotas", Quotas, "int:id"),
+    *edited("memberships", Memberships, "int:id"),
     *edited("pools", rows.Pools, "path:name"),
     *edited("nodes", rows.Nodes, "path:name"),
     *edited("models", rows.Models, "path:name"),

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from quotas.models import CapacityQuota, Pool, Scope
-from quotas.services.rows import Findings, delete_rule_for, listed, rule_for
+from quotas.services.rows import Findings, actor_of, delete_rule_for, listed, rule_for
 
 from ..domain.products import canonical_class
 from ..models import LanguageModel, Node, PoolSettings, Profile, Replica
@@ -148,7 +148,9 @@ def know_the_model(quota: CapacityQuota, stored: CapacityQuota | None, findings:
     if not quota.target.startswith("model:"):
         return
     name = quota.target.removeprefix("model:")
-    if not LanguageModel.objects.filter(name=name, pool_id=quota.pool_id).exists():
+    models, actor = LanguageModel.objects.filter(name=name, pool_id=quota.pool_id), actor_of(quota)
+    # whoever does not see a model is told what he would be told if there were none
+    if not (models.visible_to(actor) if actor else models).exists():
         findings.refuse("target", f"The pool {quota.pool} has no model “{name}”.")
 
 
@@ -162,7 +164,9 @@ def warn_of_guarantees_beyond_capacity(quota: CapacityQuota, stored: CapacityQuo
     if not known and not taken:
         findings.warn(f"No node of {quota.pool} offers {quota.target} and no profile takes it: the guarantee is for nothing yet.")
     elif quota.guarantee > sum(known):
-        findings.warn(f"The guarantee of {quota.guarantee} is beyond the {sum(known)} units of {quota.target} in {quota.pool}.")
+        actor = actor_of(quota)
+        has = f"{sum(known)} units" if actor is None or actor.sees_everything else "units"
+        findings.warn(f"The guarantee of {quota.guarantee} is beyond the {has} of {quota.target} in {quota.pool}.")
 
 
 @rule_for(CapacityQuota)

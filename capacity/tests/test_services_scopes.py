@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def alice() -> User:
-    return User.objects.create_user("alice")
+    return User.objects.create_user("alice", is_superuser=True)
 
 
 def parent_names(scope: Scope) -> list[str]:

@@ -91,6 +91,10 @@ class Catalog(Records):
     def may_write(self, user: User) -> bool:
         return bool(user.may_operate)
 
+    def may_edit(self, user: User, row: Any) -> bool:
+        """This one, as it is stored."""
+        return self.may_write(user)
+
     def store(self, row: Any, extra: dict[str, Any], reason: str) -> list[str]:
         """Write the row by its service; `extra` are the fields that are no columns of it. Returns warnings."""
         return self.save(row, actor=self.request.user, reason=reason)
@@ -137,7 +141,7 @@ class Catalog(Records):
     def matched(self, request: Any) -> Any:
         """The row of the path, under the lock of all edits, where If-Match names it as it is."""
         row = self.found()
-        require(self.may_write(request.user), self.writers)
+        require(self.may_edit(request.user, row), self.writers)
         data = dict(self.get_serializer(row).data)
         require_match(request.headers.get("If-Match"), self.tag(data), data)
         return row

@@ -106,7 +106,7 @@ def _problem(error: Exception) -> Problem:
         case SuspiciousOperation():
             return bad_request(of_suspicion(error))
         case PermissionDenied():
-            return Problem(403, "permission_denied", "You may not do that.")
+            return Problem(403, "permission_denied", str(error) or "You may not do that.")
         case ProtectedError():
             return conflict("Other rows still refer to this one; remove those first.")
         case exceptions.APIException():

@@ -9,6 +9,8 @@ from django.db import models
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from .errors import not_found
+
 UNKNOWN = "There is no such field."
 READ_ONLY = "This is read only."
 NO_BOOLEAN = "Write true or false, without quotes."
@@ -52,6 +54,29 @@ class PlainDecimalField(serializers.DecimalField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(normalize_output=True, **kwargs)
+
+
+class SeenByName(serializers.SlugRelatedField[Any]):
+    """A row by its name, of those that the caller sees. Of others he learns nothing: 404, whether they exist or not."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(slug_field="name", **options)
+
+    def get_queryset(self) -> Any:
+        rows, user = super().get_queryset(), _user(self)
+        return rows if user is None else rows.visible_to(user)
+
+    def fail(self, key: str, **facts: Any) -> Any:
+        user = _user(self)
+        if key == "does_not_exist" and user is not None and not user.sees_everything:
+            raise not_found()
+        super().fail(key, **facts)
+
+
+def _user(field: serializers.Field[Any, Any, Any, Any]) -> Any:
+    """Who asks; None where the schema is drawn."""
+    seen = field.context.get("seen")
+    return seen.user if seen else None
 
 
 class StrictModelSerializer(serializers.ModelSerializer[Any]):

@@ -1,4 +1,4 @@
-"""Scopes with their parents, and quotas."""
+"""Scopes with their parents, quotas, and who has which role where."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 
-from quotas.models import CapacityQuota, Pool, Scope, User
-from quotas.services import quota_delete, quota_save, scope_delete, scope_save
+from quotas.models import CapacityQuota, Membership, Pool, Scope, User
+from quotas.services import delete, may_edit_below, quota_delete, quota_save, save, scope_delete, scope_save
 
 from .catalog import Catalog
-from .fields import ExactCharField, StrictModelSerializer
+from .errors import not_found
+from .fields import ExactCharField, SeenByName, StrictModelSerializer
 
-ADMINS = "Admins may do that."
+TENANCY = "Admins may do that, and managers below their own scope."
 
 
 class NamedScope(ExactCharField):
     """A scope by its name."""
 
     def to_internal_value(self, data: Any) -> Scope:
-        name = super().to_internal_value(data)
-        found = Scope.objects.filter(name=name).first()
+        name, seen = super().to_internal_value(data), self.context["seen"]
+        found = Scope.objects.visible_to(seen.user).filter(name=name).first()
+        if found is None and not seen.everything:
+            raise not_found()
         if found is None:
             raise serializers.ValidationError(f"There is no scope “{name[:200]}”.")
         return found
@@ -61,27 +64,46 @@ class ScopeSerializer(StrictModelSerializer):
 class QuotaSerializer(StrictModelSerializer):
     """Whole units of a class (or replicas, for `model:NAME`) that a scope is guaranteed and limited to in a pool."""
 
-    scope = serializers.SlugRelatedField(slug_field="name", queryset=Scope.objects.all())
-    pool = serializers.SlugRelatedField(slug_field="name", queryset=Pool.objects.all())
+    scope = SeenByName(queryset=Scope.objects.all())
+    pool = SeenByName(queryset=Pool.objects.all())
 
     class Meta:
         model = CapacityQuota
         fields = ("id", "scope", "pool", "target", "guarantee", "limit", "weight", "lend", "lowered_at", "reason")
 
 
+class MembershipSerializer(StrictModelSerializer):
+    """A person's role in a scope and all below it."""
+
+    user = serializers.SlugRelatedField(slug_field="username", queryset=User.objects.all())
+    scope = SeenByName(queryset=Scope.objects.all())
+
+    class Meta:
+        model = Membership
+        fields = ("id", "user", "scope", "role", "reason")
+
+
+class TenancyCatalog(Catalog):
+    """Admins write all of it; managers below their own scope, which the services see to."""
+
+    writers = TENANCY
+
+    def may_write(self, user: User) -> bool:
+        return user.edits_tenancy
+
+    def may_edit(self, user: User, row: Any) -> bool:
+        return self.may_write(user) and may_edit_below(user, row.pk if isinstance(row, Scope) else row.scope_id)
+
+
 @extend_schema(tags=["scopes"])
-class Scopes(Catalog):
+class Scopes(TenancyCatalog):
     serializer_class = ScopeSerializer
     filters = {"name": "name", "search": "name__icontains", "parent": "parent_edges__parent__name"}
     lookup_field = lookup_url_kwarg = "name"
     remove = staticmethod(scope_delete)
-    writers = ADMINS
 
     def rows(self, user: User) -> QuerySet[Scope]:
         return Scope.objects.visible_to(user).prefetch_related("parent_edges__parent").order_by("name")
-
-    def may_write(self, user: User) -> bool:
-        return user.is_superuser
 
     def filter_queryset(self, queryset: Any) -> Any:
         asked = self.request.query_params.get("parent")
@@ -103,16 +125,26 @@ class Scopes(Catalog):
 
 
 @extend_schema(tags=["quotas"])
-class Quotas(Catalog):
+class Quotas(TenancyCatalog):
     serializer_class = QuotaSerializer
     filters = {"scope": "scope__name", "pool": "pool__name", "target": "target"}
     save = staticmethod(quota_save)
     remove = staticmethod(quota_delete)
-    writers = ADMINS
 
     def rows(self, user: User) -> QuerySet[CapacityQuota]:
         rows = CapacityQuota.objects.visible_to(user).select_related("scope", "pool")
         return rows.order_by("scope__name", "target", "id")
 
-    def may_write(self, user: User) -> bool:
-        return user.is_superuser
+
+@extend_schema(tags=["memberships"])
+class Memberships(TenancyCatalog):
+    """Admins see all roles; everybody his own, and managers those in their scope and below it."""
+
+    serializer_class = MembershipSerializer
+    filters = {"user": "user__username", "scope": "scope__name", "role": "role"}
+    save = staticmethod(save)
+    remove = staticmethod(delete)
+
+    def rows(self, user: User) -> QuerySet[Membership]:
+        rows = Membership.objects.visible_to(user).select_related("user", "scope")
+        return rows.order_by("scope__name", "user__username", "id")

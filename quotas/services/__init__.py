@@ -5,6 +5,7 @@ Warnings come back as sentences.
 """
 
 from .accounts import service_account, token_create, user_delete, user_save
+from .authority import may_edit_below
 from .limits import quota_delete, quota_save
 from .rows import Conflict, check, check_delete, delete, exclusive, revision, save
 from .scopes import check_parents, scope_delete, scope_save
@@ -18,6 +19,7 @@ __all__ = [
     "check_parents",
     "delete",
     "exclusive",
+    "may_edit_below",
     "quota_delete",
     "quota_save",
     "revision",

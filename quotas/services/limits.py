@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from django.utils import timezone
 
-from ..models import CapacityQuota, ScopeEdge, User
+from ..models import CapacityQuota, Scope, ScopeEdge, User
 from ..querysets import with_ancestors
 from . import rows
-from .rows import Findings, rule_for
+from .rows import Findings, actor_of, rule_for
 
 
 def quota_save(quota: CapacityQuota, *, actor: User | None, reason: str = "") -> list[str]:
@@ -42,7 +42,7 @@ def _same_place(quota: CapacityQuota, stored: CapacityQuota) -> bool:
 def warn_of_lower_limits_above(quota: CapacityQuota, stored: CapacityQuota | None, findings: Findings) -> None:
     if quota.guarantee is None or quota.scope_id is None:
         return
-    paths = _paths_above(quota.target)
+    paths = paths_above(quota.target)
     limits = CapacityQuota.objects.filter(
         scope_id__in=with_ancestors([quota.scope_id]), pool_id=quota.pool_id, target__in=paths, limit__lt=quota.guarantee
     )
@@ -58,8 +58,10 @@ def warn_of_children_beyond_parent(quota: CapacityQuota, stored: CapacityQuota |
     if quota.guarantee is None or quota.scope_id is None:
         return
     _warn_if_beyond(quota.scope_id, quota, findings)
-    parent = _funding_parents([quota.scope_id]).get(quota.scope_id)
-    if parent is not None:
+    parent = funding_parents([quota.scope_id]).get(quota.scope_id)
+    actor = actor_of(quota)
+    # what others are guaranteed beside it is told to those who see them
+    if parent is not None and (actor is None or Scope.objects.visible_to(actor).filter(pk=parent).exists()):
         _warn_if_beyond(parent, quota, findings)
 
 
@@ -85,10 +87,10 @@ def _guarantees(scopes: Sequence[int], edited: CapacityQuota) -> dict[int, int |
 
 def _funded_by(parent: int) -> list[int]:
     children = ScopeEdge.objects.filter(parent_id=parent).values_list("child_id", flat=True)
-    return [child for child, funding in _funding_parents(children).items() if funding == parent]
+    return [child for child, funding in funding_parents(children).items() if funding == parent]
 
 
-def _funding_parents(children: Iterable[int]) -> dict[int, int]:
+def funding_parents(children: Iterable[int]) -> dict[int, int]:
     """Child → the parent marked as funding, else the first."""
     edges = ScopeEdge.objects.filter(child_id__in=children).order_by("-is_funding", "position", "id")
     found: dict[int, int] = {}
@@ -97,7 +99,7 @@ def _funding_parents(children: Iterable[int]) -> dict[int, int]:
     return found
 
 
-def _paths_above(target: str) -> list[str]:
+def paths_above(target: str) -> list[str]:
     """`gpu/h100` → `gpu`, `gpu/h100`."""
     if target.startswith("model:"):
         return [target]

@@ -236,6 +236,7 @@ def write(row: Any, *, actor: User | None, reason: str) -> bool:
 def delete(row: Any, *, actor: User | None, reason: str = "") -> None:
     """Deletes one row, with history; refused by the rules of its kind, and where other rows need it."""
     with exclusive():
+        sign(row, actor, reason)
         check_delete(row)
         if type(row) in _before_delete:
             _before_delete[type(row)](row, actor, reason)
@@ -267,6 +268,11 @@ def sign(row: Any, actor: User | None, reason: str) -> None:
         raise ValidationError({NON_FIELD_ERRORS: f"The reason is longer than {LONGEST_REASON} characters."})
     row._history_user = actor
     row._change_reason = reason or None
+
+
+def actor_of(row: Any) -> Any:
+    """Who edits the row: what `sign` said; None is the product itself."""
+    return getattr(row, "_history_user", None)
 
 
 def listed(names: list[str], at_most: int = 5) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from django.core.exceptions import ValidationError
 
 from ..models import Scope, ScopeEdge, User
+from .authority import placed
 from .rows import Findings, before_delete_of, check, delete, delete_rule_for, erase, exclusive, listed, sign, write
+from .shares import Balance
 
 
 def scope_save(
@@ -27,11 +29,15 @@ def scope_save(
         warnings = check(scope)
         if parents is None and funding is not None:
             parents = parents_of(scope)
-        if parents is not None:
-            check_parents(scope, parents, funding)
+        parents, funding = placed(scope, parents, funding, actor)
+        if parents is None:
+            write(scope, actor=actor, reason=reason)
+            return warnings
+        check_parents(scope, parents, funding)
+        balance = Balance(scope, actor)
         write(scope, actor=actor, reason=reason)
-        if parents is not None:
-            _write_edges(scope, parents, funding, actor, reason)
+        _write_edges(scope, parents, funding, actor, reason)
+        balance.check()
     return warnings
 
 
