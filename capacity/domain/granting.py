@@ -11,7 +11,7 @@ from capacity.domain.needs import Need
 from capacity.domain.placement import Rating, Room
 from capacity.domain.snapshot.document import instant
 from capacity.domain.types import Action, LimitedBy, Node, Replica
-from quotas.domain.policy import Ledger
+from quotas.domain.ledger import Ledger
 
 MOST_GRANTS: Final = 100_000
 """Replicas that one pass adds at most over all models; a need of 10^12 would otherwise never end."""
@@ -129,6 +129,8 @@ class Granter:
             return False
         waiting.remove(replica)
         load = need.tally.loads[replica.name] or 0
+        if self.ledger is not None:
+            self.ledger.regain(need.tally.model.name, rating.profile.resource, rating.units)
         need.demand += load
         need.capacity += load if rating.concurrency is None else rating.concurrency
         return self._give(need, rating, "undrain", replica=replica.name)
@@ -139,7 +141,7 @@ class Granter:
         model, resource = need.tally.model.name, rating.profile.resource
         if self.ledger.exceeded(model, resource):
             return False
-        return self.ledger.entitled(model, resource, rating.units) or not self.ledger.anyone_short(resource)
+        return self.ledger.entitled(model, resource, rating.units) or not self.ledger.others_short(model, resource)
 
     def _stands_well(self, replica: Replica) -> bool:
         """Whether its nodes are known and take new replicas; nothing is known of one without nodes."""

@@ -31,11 +31,14 @@ class Need:
     wake: bool
     evacuate: bool
     promised: bool
+    """A replica of another model drains for this one."""
     step: int
     demand: int
     capacity: int
     gives: Callable[[Rating], int] = in_flight_of
     """What one replica of a profile adds to `capacity`, in the unit of `demand`."""
+    awaited: bool = False
+    """Others give back for it, or would but for the wait."""
     added: int = 0
     started: int = 0
     wake_profile: Rating | None = None

@@ -96,10 +96,11 @@ class _Shelf:
         self.total = sum(units for units, _ in self.rows)
 
     def move(self, name: str, old: int, new: int) -> None:
-        del self.rows[bisect_left(self.rows, (old, name))]
+        if old > 0:
+            del self.rows[bisect_left(self.rows, (old, name))]
         if new > 0:
             insort(self.rows, (new, name))
-        self.total += new - old
+        self.total += max(0, new) - max(0, old)
 
 
 class Room:
@@ -132,7 +133,7 @@ class Room:
                 if node in free:
                     free[node] -= profile.units
             if not replica.nodes and replica.state == "starting":
-                self._kept[profile.resource] = self._kept.get(profile.resource, 0) + profile.units * profile.hosts
+                self.keep_free(profile, 1)
 
     def free_units(self, resource: str) -> int:
         """What the class has free in all, the units kept for starting replicas included."""
@@ -159,15 +160,34 @@ class Room:
         return None
 
     def take(self, profile: Profile, nodes: Iterable[str]) -> None:
-        """Count a start on nodes that `find` gave."""
-        free = self._free[profile.resource]
+        """Count a replica on nodes that `find` gave, or that `release` freed. Nodes that take no new ones are passed over."""
+        self._move(profile.resource, nodes, -profile.units)
+
+    def release(self, profile: Profile, nodes: Iterable[str]) -> None:
+        """Count a replica as gone from these nodes."""
+        self._move(profile.resource, nodes, profile.units)
+
+    def keep_free(self, profile: Profile, replicas: int) -> None:
+        """So many more (or, below 0, fewer) starting replicas of the profile have no node yet."""
+        self._kept[profile.resource] = self._kept.get(profile.resource, 0) + replicas * profile.units * profile.hosts
+
+    def usable(self, profile: Profile, nodes: Iterable[str]) -> bool:
+        """Whether the profile may be placed on any of these nodes once it is free."""
+        shelf, resting = self._shelf(profile), self._resting_of(profile)
+        return any(name in shelf.names and name not in resting for name in nodes)
+
+    def _move(self, resource: str, nodes: Iterable[str], units: int) -> None:
+        free = self._free.get(resource, {})
+        self.free_units(resource)
         for name in nodes:
-            old = free[name]
-            free[name] = old - profile.units
-            for (resource, _), shelf in self._shelves.items():
-                if resource == profile.resource and name in shelf.names:
-                    shelf.move(name, old, free[name])
-            self._total[profile.resource] -= profile.units
+            if name not in free:
+                continue
+            old, new = free[name], free[name] + units
+            free[name] = new
+            for (shelved, _), shelf in self._shelves.items():
+                if shelved == resource and name in shelf.names:
+                    shelf.move(name, old, new)
+            self._total[resource] += max(0, new) - max(0, old)
 
     def shortage(self, profile: Profile) -> Shortage:
         """What a profile that does not fit finds free over the nodes that it could use."""

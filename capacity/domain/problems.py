@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from capacity.domain.load import Tally
+from capacity.domain.offer import capacity_of
 from capacity.domain.types import Replica, Snapshot
+from quotas.domain.entitlement import problems_of as shared_out
 from quotas.domain.policy import QuotaPolicy
 from quotas.domain.types import Problem
 
@@ -14,6 +16,7 @@ def problems_of(snapshot: Snapshot, tallies: Sequence[Tally], policy: QuotaPolic
     """All problems, by code and subject."""
     found = [
         *policy.problems,
+        *_shared_out(snapshot, policy),
         *_guarantees_on_paths(snapshot),
         *_no_owner(tallies),
         *_unknown_nodes(snapshot, tallies),
@@ -22,12 +25,32 @@ def problems_of(snapshot: Snapshot, tallies: Sequence[Tally], policy: QuotaPolic
     return tuple(sorted(found, key=lambda problem: (problem.code, problem.subject, problem.detail)))
 
 
+def _shared_out(snapshot: Snapshot, policy: QuotaPolicy) -> Iterator[Problem]:
+    """`cut` and `scaled`, once a scope, with the numbers of each class."""
+    if snapshot.scopes is None or snapshot.quotas is None:
+        return
+    capacity = capacity_of(snapshot)
+    classes = _classes(snapshot)
+    details: dict[tuple[str, str], list[str]] = {}
+    for resource in sorted({row.target for row in snapshot.quotas if row.guarantee is not None and row.target in classes}):
+        units = None if capacity is None else capacity.get(resource, 0)
+        for problem in shared_out(policy.entitlements(resource, units)):
+            details.setdefault((problem.code, problem.subject), []).append(problem.detail)
+    for (code, subject), texts in details.items():
+        yield Problem(code=code, subject=subject, detail="; ".join(texts))
+
+
+def _classes(snapshot: Snapshot) -> set[str]:
+    """What nodes offer and profiles take."""
+    offered = {resource for node in snapshot.nodes or () for resource in node.resources}
+    return offered | {profile.resource for profile in snapshot.profiles}
+
+
 def _guarantees_on_paths(snapshot: Snapshot) -> Iterator[Problem]:
     """A guarantee is for a class that nodes offer or profiles take; without the nodes nobody can tell."""
     if snapshot.nodes is None:
         return
-    classes = {resource for node in snapshot.nodes for resource in node.resources}
-    classes.update(profile.resource for profile in snapshot.profiles)
+    classes = _classes(snapshot)
     targets: dict[str, list[str]] = {}
     for row in snapshot.quotas or () if snapshot.scopes is not None else ():
         if row.guarantee is not None and row.target not in classes:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from capacity.domain.clock import seconds_since
+from capacity.domain.giving.reclaim import Return
 from capacity.domain.load import Tally
 from capacity.domain.needs import Need
 from capacity.domain.phrases import decimal, demand, names, number, percent, served, stop_phrase, verb
 from capacity.domain.reasons import REASONS
 from capacity.domain.types import Action, LimitedBy, Outcome, Replica, Settings
 from capacity.domain.victims import Victims, kept_capacity
+from quotas.domain.types import Quota
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,10 @@ class Story:
     """Starts for sweeps."""
     given_back: Sequence[str] = ()
     """Replicas that go after their sweep."""
+    returned: Sequence[Return] = ()
+    """Replicas that are given back for others."""
+    over: tuple[Replica, Quota] | None = None
+    """The replica that goes down to a limit, and the limit's row."""
 
 
 def why(story: Story) -> str:
@@ -173,6 +179,23 @@ def _measure_remove(story: Story) -> str:
     return f"{gone} {was} started for a sweep that is over, and nothing else would run there: drained."
 
 
+def _reclaimed(story: Story) -> str:
+    """Whom it goes to, and that the threshold was not asked."""
+    askers = dict.fromkeys(back.asker for back in story.returned)
+    parts = [f"{names([b.replica.name for b in story.returned if b.asker == asker])} to {asker}" for asker in askers]
+    owed = "which is" if len(askers) == 1 else "which are"
+    return f"Gives back {', '.join(parts)}, {owed} entitled to it; the {percent(story.found.fraction)} rule does not hold here."
+
+
+def _over_limit(story: Story) -> str:
+    if story.over is None:
+        return REASONS[story.reason].sentence
+    replica, row = story.over
+    counted = "replicas" if row.model is not None else f"of {row.target}"
+    rule = f"the {percent(story.found.fraction)} rule does not hold here"
+    return f"More is held than the limit of {row.limit} {counted} of {row.scope} allows: {replica.name} goes; {rule}."
+
+
 def _above_max(story: Story) -> str:
     most = story.tally.model.max_replicas
     return f"{number(story.tally.held, 'replica')} held, and the maximum is {most}; {_who(story)} goes."
@@ -267,6 +290,8 @@ _SENTENCES: Final[Mapping[tuple[str, str], Callable[[Story], str]]] = {
     ("add", "measure"): _measure_add,
     ("remove", "measure"): _measure_remove,
     ("remove", "above_max"): _above_max,
+    ("remove", "reclaimed"): _reclaimed,
+    ("remove", "over_limit"): _over_limit,
     ("remove", "rest_under_threshold"): _rest_under,
     ("remove", "idle"): _idle,
     ("remove", "start_timeout"): _start_timeout,

@@ -1,4 +1,4 @@
-"""Every shared case of the plan that rests on limits alone, as its README says that it is to be read."""
+"""Every shared case of the plan, as its README says that it is to be read."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CASES = Path(__file__).resolve().parents[3] / "shared" / "cases" / "plan"
 
 
 def cases() -> list[Any]:
-    """Cases that rest on nothing else; without the shared folder one that is skipped."""
+    """One a file; without the shared folder one that is skipped."""
     if not CASES.is_dir():
         return [pytest.param(None, id="none", marks=pytest.mark.skip(reason="../shared is not here"))]
     found = [json.loads(path.read_text()) for path in sorted(CASES.glob("*.json"))]
-    return [pytest.param(case, id=case["name"]) for case in found if not case.get("needs")]
+    return [pytest.param(case, id=case["name"]) for case in found]
 
 
 def matches(pattern: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:

@@ -52,10 +52,10 @@ class Entitlements:
     __slots__ = (
         "_assured",
         "_cut",
-        "_guarantees",
         "_least",
         "_limits",
         "_reserved",
+        "_rows",
         "_scaled",
         "capacity",
         "children",
@@ -67,13 +67,13 @@ class Entitlements:
         self,
         tenancy: Tenancy,
         limits: Mapping[str, Iterable[Quota]],
-        guarantees: Iterable[Quota],
+        rows: Iterable[Quota],
         resource: str,
         capacity: int | None,
     ) -> None:
         self.tenancy, self.resource, self.capacity = tenancy, resource, capacity
         self._limits = limits
-        self._guarantees = {row.scope: row for row in guarantees}
+        self._rows = {row.scope: row for row in rows}
         self._least: dict[str, Quota | None] = {}
         self._reserved: dict[str, int] = {}
         self._assured: dict[str, int] = {}
@@ -84,7 +84,7 @@ class Entitlements:
         self._build()
 
     def of(self, scope: str) -> Entitlement:
-        row = self._guarantees.get(scope)
+        row = self._rows.get(scope)
         return Entitlement(
             scope=scope,
             resource=self.resource,
@@ -98,6 +98,19 @@ class Entitlements:
 
     def assured(self, scope: str) -> int:
         return self._assured.get(scope, 0)
+
+    def row(self, scope: str) -> Quota | None:
+        """The scope's own row on exactly this class."""
+        return self._rows.get(scope)
+
+    def own_limit(self, scope: str) -> int | None:
+        """The smallest limit of the scope's own rows on the class and the paths above it."""
+        return min((row.limit for row in self._own_limits(scope) if row.limit is not None), default=None)
+
+    @property
+    def withholding(self) -> Iterable[str]:
+        """The scopes for which something is assured that they do not lend."""
+        return [row.scope for row in self._rows.values() if not row.lend and self.assured(row.scope)]
 
     @property
     def reserving(self) -> Iterable[str]:
@@ -144,7 +157,7 @@ class Entitlements:
         """Fill `children`; the tops are returned. Cycles, and what hangs below them, take no part."""
         tops: list[str] = []
         seen: set[str] = set()
-        for scope in sorted(self._guarantees):
+        for scope in sorted(row.scope for row in self._rows.values() if row.guarantee is not None):
             name: str | None = scope
             while name is not None and name not in seen and name in self.tenancy.scopes and name not in self.tenancy.tangled:
                 seen.add(name)
@@ -161,13 +174,14 @@ class Entitlements:
             todo += self.children.get(scope, ())
 
     def _reserve(self, scope: str) -> None:
-        row, least = self._guarantees.get(scope), self.least_limit(scope)
-        wanted = sum(self._reserved[child] for child in self.children.get(scope, ()))
-        if row is not None and row.guarantee is not None:
-            wanted = row.guarantee
-        limit = None if least is None else least.limit
-        self._reserved[scope] = wanted if limit is None else min(limit, wanted)
-        if row is not None and least is not None and self._reserved[scope] < wanted and not _is_own(least, row):
+        row, least = self._rows.get(scope), self.least_limit(scope)
+        guarantee = None if row is None else row.guarantee
+        wanted = sum(self._reserved[child] for child in self.children.get(scope, ())) if guarantee is None else guarantee
+        if least is None or least.limit is None or least.limit >= wanted:
+            self._reserved[scope] = wanted
+            return
+        self._reserved[scope] = least.limit
+        if guarantee is not None and (least.scope, least.target) != (scope, self.resource):
             self._cut[scope] = least
 
     def _share(self, parent: str, scopes: Iterable[str], units: int) -> None:
@@ -176,10 +190,6 @@ class Entitlements:
             self._assured[scope] = share
             if share < claims[scope]:
                 self._scaled[scope] = parent
-
-
-def _is_own(limit: Quota, row: Quota) -> bool:
-    return (limit.scope, limit.target) == (row.scope, row.target)
 
 
 def _least(rows: Iterable[Quota]) -> Quota | None:

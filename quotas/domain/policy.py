@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quotas.domain.entitlement import Entitlements
+from quotas.domain.ledger import Ledger
 from quotas.domain.tenancy import Tenancy
-from quotas.domain.types import Claim, LimitStop, Problem, Quota, ReservedStop, Scope, covers
+from quotas.domain.types import Claim, Problem, Quota, Scope, covers
 
 
 class QuotaPolicy:
@@ -55,85 +56,12 @@ class QuotaPolicy:
         rows = [row for row in self.limits_over(scope) if row.model is None and covers(row.target, resource)]
         return min(rows, key=lambda row: (row.limit, row.scope, row.target), default=None)
 
-    def ledger(self, claims: Iterable[Claim], charged: Mapping[str, str] | None = None) -> Ledger:
+    def ledger(
+        self, claims: Iterable[Claim], charged: Mapping[str, str] | None = None, capacity: Mapping[str, int] | None = None
+    ) -> Ledger:
         """The books of one pass, opened with what each model holds. `charged`: model → the scope that pays for what is
-        granted to it, where that is not its own."""
-        return Ledger(self, claims, charged or {})
-
-
-class Ledger:
-    """Usage of every binding row in one pass; each model counts once for a row, however many paths lead to its scope."""
-
-    __slots__ = ("_binding", "_charged", "_claims", "_policy", "_used")
-
-    def __init__(self, policy: QuotaPolicy, claims: Iterable[Claim], charged: Mapping[str, str]) -> None:
-        self._policy = policy
-        self._charged = charged
-        self._claims = {claim.model: claim for claim in claims}
-        self._used: dict[tuple[str, str], int] = {}
-        self._binding: dict[tuple[str, str], tuple[Quota, ...]] = {}
-        for scope in charged.values():
-            for row in policy.limits_over(scope):
-                self._used[row.scope, row.target] = 0
-        for claim in self._claims.values():
-            self._open(claim)
-
-    def _open(self, claim: Claim) -> None:
-        for row in self._policy.limits_over(claim.scope):
-            if row.model is None:
-                held = sum(units for resource, units in claim.units.items() if covers(row.target, resource))
-            else:
-                held = claim.replicas if row.model == claim.model else 0
-            key = (row.scope, row.target)
-            self._used[key] = self._used.get(key, 0) + held
-
-    def _rows(self, model: str, resource: str) -> tuple[Quota, ...]:
-        key = (model, resource)
-        rows = self._binding.get(key)
-        if rows is None:
-            over = self._policy.limits_over(self._charged.get(model, self._claims[model].scope))
-            rows = self._binding[key] = tuple(
-                row for row in over if (covers(row.target, resource) if row.model is None else row.model == model)
-            )
-        return rows
-
-    def standing(self, model: str, resource: str) -> tuple[LimitStop, ...]:
-        """Every limit over the model's replicas in that class with its use as it stands now, by scope and target."""
-        return tuple(
-            LimitStop(scope=row.scope, target=row.target, limit=row.limit, used=self._used[row.scope, row.target])
-            for row in self._rows(model, resource)
-            if row.limit is not None
-        )
-
-    def blocked(self, model: str, resource: str, units: int) -> tuple[LimitStop, ...]:
-        """The limits that one more replica of `units` (all hosts) would pass, by scope and target; empty: none."""
-        return tuple(
-            LimitStop(scope=row.scope, target=row.target, limit=row.limit, used=used)
-            for row in self._rows(model, resource)
-            if row.limit is not None
-            and (used := self._used[row.scope, row.target]) + (units if row.model is None else 1) > row.limit
-        )
-
-    def exceeded(self, model: str, resource: str) -> bool:
-        """Whether a limit above is passed already, so that a draining replica may not come back."""
-        return any(row.limit is not None and self._used[row.scope, row.target] > row.limit for row in self._rows(model, resource))
-
-    def entitled(self, model: str, resource: str, units: int) -> bool:
-        """Whether one more replica is within what the model is entitled to."""
-        return False
-
-    def anyone_short(self, resource: str) -> bool:
-        """Whether somebody is short of what he is owed in that class."""
-        return False
-
-    def reserved(self, model: str, resource: str, units: int, free: int) -> ReservedStop | None:
-        """Who is owed what a grant beyond the entitlement would take from the `free` units of the class; None: nobody."""
-        return None
-
-    def grant(self, model: str, resource: str, units: int) -> None:
-        """Count one more replica of `units` (all hosts)."""
-        for row in self._rows(model, resource):
-            self._used[row.scope, row.target] += units if row.model is None else 1
+        granted to it, where that is not its own. `capacity`: class → units on ready nodes, None where they are not known."""
+        return Ledger(self, claims, charged or {}, capacity)
 
 
 def build_policy(scopes: Iterable[Scope], quotas: Iterable[Quota]) -> QuotaPolicy:

@@ -33,10 +33,15 @@ class Claimant:
     def wanted(self) -> int:
         return sum(size * count for size, count in self.steps)
 
+    @property
+    def pull(self) -> int:
+        """Its weight; those without one are equal among themselves."""
+        return self.weight or 1
+
     def reached(self, level: int, shift: int) -> int:
         """Its total once all its steps are taken that begin below the level (`level` / 2^`shift` of total / weight)."""
         total = self.total
-        line = -(-level * self.weight >> shift)  # the first whole total that is not below the level
+        line = -(-level * self.pull >> shift)  # the first whole total that is not below the level
         for size, count in self.steps:
             taken = min(count, max(0, -((total - line) // size)))
             total += size * taken
@@ -73,9 +78,6 @@ def _fill_peers(left: int, peers: list[Claimant]) -> int:
             left -= peer.wanted
             peer.rise(peer.total + peer.wanted)
         return left
-    for peer in peers:
-        # those without weight are equal among themselves
-        peer.weight = peer.weight or 1
     peers = [peer for peer in peers if peer.steps[0][0] <= left]
     while peers and left:
         left = _rise_together(left, peers)
@@ -86,13 +88,13 @@ def _fill_peers(left: int, peers: list[Claimant]) -> int:
 def _rise_together(left: int, peers: list[Claimant]) -> int:
     """Raise all to the highest common level that `left` allows. Up to the next level each has one step at most: those go in
     order, and at least one of them no longer fits."""
-    shift = max(peer.weight for peer in peers).bit_length()
+    shift = max(peer.pull for peer in peers).bit_length()
     level = _common_level(left, peers, shift)
     for peer in peers:
         total = peer.reached(level, shift)
         left -= total - peer.total
         peer.rise(total)
-    turns = sorted((Fraction(peer.total, peer.weight), peer.name, peer) for peer in peers if peer.steps)
+    turns = sorted((Fraction(peer.total, peer.pull), peer.name, peer) for peer in peers if peer.steps)
     for key, _, peer in turns:
         size = peer.steps[0][0]
         if key < Fraction(level + 1, 1 << shift) and size <= left:
@@ -102,7 +104,7 @@ def _rise_together(left: int, peers: list[Claimant]) -> int:
 
 
 def _common_level(left: int, peers: list[Claimant], shift: int) -> int:
-    low, high = 0, (max((peer.total + peer.wanted) // peer.weight for peer in peers) + 1) << shift
+    low, high = 0, (max((peer.total + peer.wanted) // peer.pull for peer in peers) + 1) << shift
     held = sum(peer.total for peer in peers)
     while high - low > 1:
         middle = (low + high) // 2

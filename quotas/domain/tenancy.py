@@ -55,6 +55,13 @@ class Tenancy:
             return marked if marked in self.scopes else None
         return next(iter(self.parents[name]), None)
 
+    def funding_line(self, name: str) -> tuple[str, ...]:
+        """`name`, the scope that funds it, and so on up; `name` alone on and below cycles."""
+        line = [name]
+        while name not in self.tangled and (parent := self.funding_parent(name)) is not None:
+            line.append(name := parent)
+        return tuple(line)
+
     def problems(self) -> list[Problem]:
         """`unknown_parent`, `assumed_funding` and `cycle`, once a scope."""
         found = [_unknown_parent(name, missing) for name, missing in self.unknown.items() if missing]

@@ -49,12 +49,23 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a model holds before the pass: `units` by class (hosts counted), and replicas, in every state."""
+    """What a model holds before the pass, by class, whole units with all hosts counted.
+
+    `units`, `replicas`: in every state. `leaving`, `replicas_leaving`: what of them drains or is ended by this pass;
+    `returning`: of those, what gives room back that can be used. `using`: the others, as (units of one, how many), largest
+    first. `short_since`: since when a need of it is stopped by quota or room, None: not before this pass.
+    """
 
     model: str
     scope: str | None
     units: Mapping[str, int] = field(default_factory=dict)
     replicas: int = 0
+    leaving: Mapping[str, int] = field(default_factory=dict)
+    replicas_leaving: int = 0
+    returning: Mapping[str, int] = field(default_factory=dict)
+    using: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    priority: int = 0
+    short_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

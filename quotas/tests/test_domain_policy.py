@@ -87,7 +87,7 @@ def test_limits_of_a_cycle_and_all_above_it_bind() -> None:
 def test_without_guarantees_nobody_is_entitled_or_short_and_nothing_is_kept() -> None:
     ledger = build_policy(SCOPES, []).ledger([Claim(model="m", scope="team")])
     assert not ledger.entitled("m", "gpu", 1)
-    assert not ledger.anyone_short("gpu")
+    assert not ledger.anyone_short()
     assert ledger.reserved("m", "gpu", 1, free=9) is None
 
 
