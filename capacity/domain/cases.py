@@ -45,9 +45,10 @@ class Case:
         return (self.need.started if self.need else 0) + sum(len(need.actions) for need in self.measured)
 
     @property
-    def given(self) -> bool:
-        """Whether it was given anything in this pass."""
-        return bool(self.need and self.need.added) or any(need.actions for need in self.measured)
+    def given(self) -> frozenset[str]:
+        """The classes in which it was given something in this pass."""
+        actions = [action for need in (self.need, *self.measured) if need is not None for action in need.actions]
+        return frozenset(self.tally.ratings[action.profile].profile.resource for action in actions)
 
     def ended(self) -> list[Replica]:
         """Stuck replicas that are ended now, whatever else is decided."""
@@ -118,11 +119,12 @@ class Case:
         """Its drains and cancels."""
         if snapshot.replicas is None:
             return self.given_back()
-        verdict = self.outcome(snapshot)
         found = [removal_of(self.model, replica, "start_timeout") for replica in self.ended()] + self.given_back()
-        if verdict.reason == "reclaimed":
-            return found + [removal_of(self.model, gone.replica, "reclaimed", gone.asker) for gone in self.returned]
-        if verdict.outcome == "remove" and verdict.replica is not None:
+        found += [removal_of(self.model, gone.replica, "reclaimed", gone.asker) for gone in self.returned]
+        if self.over is not None:
+            found.append(removal_of(self.model, self.over[0], "over_limit"))
+        verdict = self.outcome(snapshot)
+        if verdict.outcome == "remove" and verdict.replica is not None and verdict is self.verdict:
             found.append(removal_of(self.model, verdict.replica, verdict.reason))
         return found
 

@@ -46,7 +46,7 @@ def why(story: Story) -> str:
     """The sentence for any outcome and reason that a plan can have."""
     special = _SENTENCES.get((story.outcome, story.reason))
     text = special(story) if special else REASONS[story.reason].sentence
-    return f"{text}{_stopped(story)}{_ended(story)}".strip()
+    return f"{text}{_stopped(story)}{_aside(story)}{_ended(story)}".strip()
 
 
 def _added(story: Story) -> str:
@@ -180,20 +180,37 @@ def _measure_remove(story: Story) -> str:
 
 
 def _reclaimed(story: Story) -> str:
-    """Whom it goes to, and that the threshold was not asked."""
+    return f"{_gives(story)}; {_no_threshold(story)}."
+
+
+def _gives(story: Story) -> str:
     askers = dict.fromkeys(back.asker for back in story.returned)
-    parts = [f"{names([b.replica.name for b in story.returned if b.asker == asker])} to {asker}" for asker in askers]
-    owed = "which is" if len(askers) == 1 else "which are"
-    return f"Gives back {', '.join(parts)}, {owed} entitled to it; the {percent(story.found.fraction)} rule does not hold here."
+    parts = [f"{names([b.replica.name for b in story.returned if b.asker == asker])} for {asker}" for asker in askers]
+    return f"Gives back {', '.join(parts)}, which {'is' if len(askers) == 1 else 'are'} entitled to it"
+
+
+def _no_threshold(story: Story) -> str:
+    return f"the {percent(story.found.fraction)} rule does not hold for that"
 
 
 def _over_limit(story: Story) -> str:
+    return f"{_too_much(story)}; {_no_threshold(story)}."
+
+
+def _too_much(story: Story) -> str:
     if story.over is None:
-        return REASONS[story.reason].sentence
+        return REASONS[story.reason].sentence.rstrip(".")
     replica, row = story.over
-    counted = "replicas" if row.model is not None else f"of {row.target}"
-    rule = f"the {percent(story.found.fraction)} rule does not hold here"
-    return f"More is held than the limit of {row.limit} {counted} of {row.scope} allows: {replica.name} goes; {rule}."
+    what = "its replicas" if row.model is not None else row.target
+    return f"More is held than the limit {row.limit} of {row.scope} on {what} allows, so {replica.name} goes"
+
+
+def _aside(story: Story) -> str:
+    """What goes beside what is added."""
+    if story.outcome != "add":
+        return ""
+    given = f" {_gives(story)}." if story.returned else ""
+    return given + (f" {_too_much(story)}." if story.over is not None else "")
 
 
 def _above_max(story: Story) -> str:

@@ -63,8 +63,8 @@ def _outlook(snapshot: Snapshot, cases: Sequence[Case], granter: Granter, ledger
 
 
 def _lender(case: Case) -> Lender | None:
-    """Only `auto` models give, none that was given something, and none with a start that is stuck."""
+    """Only `auto` models give, and none with a start that is stuck or of which something stuck is ended now."""
     stuck = any(replica.state == "starting" for replica in case.tally.stuck)
-    if case.model.mode != "auto" or case.left_alone or case.given or stuck:
+    if case.model.mode != "auto" or case.left_alone or stuck or case.ended():
         return None
-    return Lender(found=case.found, leaving=case.own_removal())
+    return Lender(found=case.found, leaving=case.own_removal(), given=case.given)

@@ -20,10 +20,12 @@ Turn = tuple[bool, bool, Fraction, int, bool, bool, int, timedelta, str]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Lender:
-    """A model of which replicas may be taken. `leaving`: one that this pass removes anyway; `taken` beyond it."""
+    """A model of which replicas may be taken. `leaving`: one that this pass removes anyway; `taken`: others beyond it. `given`:
+    classes in which this pass gives it something, and where nothing is taken."""
 
     found: Victims
     leaving: Replica | None
+    given: frozenset[str]
     taken: list[Replica] = field(default_factory=list)
     _busiest: tuple[int, list[tuple[Fraction, str]]] = (-1, [])
 
@@ -47,7 +49,8 @@ class Lender:
         """Those that may be taken at all, the floor aside: removable, of known load, not stuck, not on their way out."""
         group = (*self.tally.starting, *self.tally.unready, *self.tally.ready)
         gone = {replica.name for replica in self.gone}
-        return [r for r in group if r.removable and r.name not in gone and load_of(self.tally, r) is not None]
+        may_go = (r for r in group if r.removable and r.name not in gone and load_of(self.tally, r) is not None)
+        return [r for r in may_go if self.tally.rating(r).profile.resource not in self.given]
 
     def busiest(self) -> list[tuple[Fraction, str]]:
         """The two ready ones that stay with the highest share of what they were measured to serve; who counts nothing is full."""
