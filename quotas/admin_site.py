@@ -1,4 +1,4 @@
-"""The admin for admins and operators; signing in happens on the site's own page, where guesses are counted."""
+"""The admin for admins, operators and managers; signing in happens on the site's own page, where guesses are counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Site(admin.AdminSite):
     index_title = "Everything that is written down"
 
     def has_permission(self, request: HttpRequest) -> bool:
-        return bool(getattr(request.user, "may_operate", False))
+        return bool(getattr(request.user, "may_operate", False) or getattr(request.user, "edits_tenancy", False))
 
     @method_decorator(never_cache)
     @method_decorator(login_not_required)
@@ -30,7 +30,7 @@ class Site(admin.AdminSite):
         if self.has_permission(request):
             return redirect("admin:index")
         if request.user.is_authenticated:
-            raise PermissionDenied("The admin is for operators and admins.")
+            raise PermissionDenied("The admin is for operators, admins and managers of scopes.")
         return redirect(f"{reverse('login')}?{urlencode({'next': wanted})}")
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

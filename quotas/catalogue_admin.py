@@ -16,68 +16,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from simple_history.admin import SimpleHistoryAdmin
 
 from . import services
+from .admin_roles import NobodyEdits
 from .forms import CatalogueForm, PlainJson, RowForm, RowFormSet, sentences
+from .models import Scope
 from .services.rows import LONGEST_REASON
 
 AT_MOST_NAMED = 50
 """Rows of a deletion that its page names."""
 
 JSON_AS_TYPED = {models.JSONField: {"form_class": PlainJson, "widget": forms.Textarea(attrs={"rows": 3, "cols": 60})}}
-
-
-class OperatorsEdit:
-    """Operators and admins see and edit."""
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.may_operate)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.may_operate)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.may_operate)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.may_operate)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.may_operate)
-
-
-class AdminsEdit(OperatorsEdit):
-    """Operators see, admins edit."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_active and request.user.is_superuser)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_active and request.user.is_superuser)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_active and request.user.is_superuser)
-
-
-class AdminsOnly(AdminsEdit):
-    """Operators do not even see."""
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_active and request.user.is_superuser)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_active and request.user.is_superuser)
-
-
-class NobodyEdits(OperatorsEdit):
-    """Written by the product alone."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class ServiceWrites:
@@ -154,7 +101,7 @@ class ServiceWrites:
         """What goes along is counted, not listed (a model has 100,000 samples); refusals are said before anything is asked."""
         rows = list(objs)
         named = [text for row in rows[:AT_MOST_NAMED] for text in self.told_before_a_deletion(row)]
-        return named, _counts(rows), set(), _refusals(rows)
+        return named, _counts(rows), set(), _refusals(rows, request.user)
 
     def told_before_a_deletion(self, row: Any) -> list[str]:
         """What the page lists of a row that is to go."""
@@ -186,9 +133,10 @@ def _counts(rows: Sequence[Any]) -> dict[str, int]:
     return counts
 
 
-def _refusals(rows: Iterable[Any]) -> list[str]:
+def _refusals(rows: Iterable[Any], actor: Any) -> list[str]:
     refusals: list[str] = []
     for row in rows:
+        services.sign(row, actor)
         try:
             services.check_delete(row)
         except ValidationError as error:
@@ -212,11 +160,32 @@ class CatalogueAdmin(ServiceWrites, BoundedList, SimpleHistoryAdmin):
     actions = ["delete_selected"]
     closing_fields: Sequence[str] = ("reason", "version")
 
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+        form = super().get_form(request, obj, change, **options)
+        form.actor = request.user
+        return form
+
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        self._require_seen(request, object_id)
         return super().history_view(request, _number(object_id), extra_context)
 
     def history_form_view(self, request: HttpRequest, object_id: str, version_id: str, extra_context: Any = None) -> HttpResponse:
+        self._require_seen(request, object_id)
+        if not self.get_history_queryset(request, self.model.history, "id", _number(object_id)).filter(pk=_number(version_id)):
+            raise Http404
         return super().history_form_view(request, _number(object_id), _number(version_id), extra_context)
+
+    def _require_seen(self, request: HttpRequest, object_id: str) -> None:
+        """Rows that are gone have a history for those who see everything."""
+        if not request.user.sees_everything and not self.get_queryset(request).filter(pk=_number(object_id)).exists():
+            raise Http404
+
+    def get_history_queryset(self, request: HttpRequest, history_manager: Any, pk_name: str, object_id: Any) -> QuerySet[Any]:
+        """What a row was while it belonged to a scope that the person does not see is left out."""
+        rows = super().get_history_queryset(request, history_manager, pk_name, object_id)
+        if request.user.sees_everything or not any(field.name == "scope" for field in self.model._meta.concrete_fields):
+            return rows
+        return rows.filter(scope_id__in=Scope.objects.visible_to(request.user).values("pk"))
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
         typed = [name for name in self.get_fields(request, obj) if name not in self.closing_fields]
@@ -238,3 +207,8 @@ class RowInline(admin.TabularInline):
     formfield_overrides = JSON_AS_TYPED
     extra = 0
     show_change_link = True
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
+        formset = super().get_formset(request, obj, **options)
+        formset.form.actor = request.user
+        return formset

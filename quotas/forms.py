@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, ValidationError
 from django.forms.fields import InvalidJSONInput
 from django.forms.models import construct_instance
 from django.utils import timezone
@@ -37,9 +37,12 @@ class RowForm(forms.ModelForm):
     """Its row is checked by the services, which show each refusal at its field."""
 
     warnings: Sequence[str] = ()
+    actor: Any = None
+    """Who edits, set by the page: rules ask for it."""
 
     def _post_clean(self) -> None:
         """In place of Django's, which knows the row alone and shows what compares fields at none of them."""
+        self.instance._history_user = self.actor
         self.instance = construct_instance(self, self.instance, self._meta.fields, self._meta.exclude)
         if self.errors:
             return
@@ -100,6 +103,7 @@ class RowFormSet(forms.BaseInlineFormSet):
         for form in self.deleted_forms if self.can_delete else []:
             if form.instance.pk is None:
                 continue
+            services.sign(form.instance, form.actor)
             try:
                 services.check_delete(form.instance)
             except ValidationError as error:
@@ -123,6 +127,7 @@ class EdgeFormSet(forms.BaseInlineFormSet):
 
     parents: Sequence[Scope] = ()
     funding: Scope | None = None
+    actor: Any = None
 
     def clean(self) -> None:
         if any(self.errors):
@@ -140,9 +145,11 @@ class EdgeFormSet(forms.BaseInlineFormSet):
 
     def _check(self) -> None:
         try:
-            services.check_parents(self.instance, self.parents, self.funding)
+            services.check_place(self.instance, self.parents, self.funding, self.actor)
         except ValidationError as error:
             raise ValidationError(error.messages) from error
+        except PermissionDenied as error:
+            raise ValidationError(str(error)) from error
 
 
 class UserForm(VersionedForm, UserChangeForm):

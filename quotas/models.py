@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from simple_history.models import HistoricalRecords
 
-from .querysets import MembershipQuerySet, PoolQuerySet, QuotaQuerySet, ScopeQuerySet, managed_nodes
+from .querysets import EdgeQuerySet, MembershipQuerySet, PoolQuerySet, QuotaQuerySet, ScopeQuerySet, managed_nodes
 from .validators import LARGEST, validate_name, validate_target
 
 
@@ -79,6 +79,7 @@ class ScopeEdge(models.Model):
     is_funding = models.BooleanField("funding parent", default=False)
     position = models.PositiveIntegerField(default=0, editable=False)
     history = HistoricalRecords()
+    objects = EdgeQuerySet.as_manager()
 
     class Meta:
         ordering = ["child", "position", "id"]

@@ -30,6 +30,15 @@ class PoolQuerySet(models.QuerySet[Any]):
         return self.filter(mine).distinct()
 
 
+class EdgeQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User) -> EdgeQuerySet:
+        """Those between scopes that the user sees."""
+        if user.sees_everything:
+            return self
+        scopes = subtree(user.memberships.values_list("scope_id", flat=True))
+        return self.filter(child_id__in=scopes, parent_id__in=scopes)
+
+
 class QuotaQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User) -> QuotaQuerySet:
         if user.sees_everything:

@@ -10,7 +10,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from quotas.catalogue_admin import CatalogueAdmin, OperatorsEdit, RowInline
+from quotas.admin_roles import OperatorsEdit
+from quotas.catalogue_admin import CatalogueAdmin, RowInline
 from quotas.models import Pool
 
 from ..briefings.retirement import arrival, gateways, use_of

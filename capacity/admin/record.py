@@ -8,7 +8,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from quotas.catalogue_admin import BoundedList, NobodyEdits, OperatorsEdit, ReadOnlyAdmin, ServiceWrites
+from quotas.admin_roles import NobodyEdits, OperatorsEdit
+from quotas.catalogue_admin import BoundedList, ReadOnlyAdmin, ServiceWrites
 
 from ..models import Action, Backoff, BenchRun, Brake, Decision, Lease, Pass, Replica, Rollup, Sample
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from quotas.models import CapacityQuota, Scope, ScopeEdge
+from quotas.services import editable_by
 
 from ..models import LanguageModel, Replica
 from .frame import frame_of
@@ -21,13 +22,15 @@ PAGE_ROWS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeRow:
-    """A scope: visible parents (the funding one first), quotas, used units by class of it and all below it."""
+    """A scope: visible parents (the funding one first), quotas, used units by class of it and all below it. `is_editable`: by
+    the reader."""
 
     scope: Scope
     parents: list[str]
     quotas: list[CapacityQuota]
     used: list[tuple[str, int]]
     models: int
+    is_editable: bool
 
 
 @live
@@ -47,6 +50,7 @@ def _rows(request: HttpRequest, scopes: list[Scope]) -> list[ScopeRow]:
     quotas: dict[int, list[CapacityQuota]] = defaultdict(list)
     for quota in CapacityQuota.objects.visible_to(request.user).filter(scope__in=scopes).select_related("pool"):
         quotas[quota.scope_id].append(quota)
+    edits = editable_by(request.user)
     models = Counter(LanguageModel.objects.filter(scope__in=scopes).values_list("scope_id", flat=True))
     return [
         ScopeRow(
@@ -55,6 +59,7 @@ def _rows(request: HttpRequest, scopes: list[Scope]) -> list[ScopeRow]:
             quotas=quotas[scope.pk],
             used=sorted(used[scope.pk].items()),
             models=models[scope.pk],
+            is_editable=edits(scope.pk),
         )
         for scope in scopes
     ]

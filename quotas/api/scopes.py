@@ -92,7 +92,7 @@ class TenancyCatalog(Catalog):
         return user.edits_tenancy
 
     def may_edit(self, user: User, row: Any) -> bool:
-        return self.may_write(user) and may_edit_below(user, row.pk if isinstance(row, Scope) else row.scope_id)
+        return may_edit_below(user, row.pk if isinstance(row, Scope) else row.scope_id)
 
 
 @extend_schema(tags=["scopes"])

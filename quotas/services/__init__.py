@@ -5,10 +5,10 @@ Warnings come back as sentences.
 """
 
 from .accounts import service_account, token_create, user_delete, user_save
-from .authority import may_edit_below
+from .authority import editable_by, may_edit_below
 from .limits import quota_delete, quota_save
-from .rows import Conflict, check, check_delete, delete, exclusive, revision, save
-from .scopes import check_parents, scope_delete, scope_save
+from .rows import Conflict, check, check_delete, delete, exclusive, revision, save, sign
+from .scopes import check_parents, check_place, scope_delete, scope_save
 from .versions import Belonging, version_of
 
 __all__ = [
@@ -17,7 +17,9 @@ __all__ = [
     "check",
     "check_delete",
     "check_parents",
+    "check_place",
     "delete",
+    "editable_by",
     "exclusive",
     "may_edit_below",
     "quota_delete",
@@ -27,6 +29,7 @@ __all__ = [
     "scope_delete",
     "scope_save",
     "service_account",
+    "sign",
     "token_create",
     "user_delete",
     "user_save",

@@ -262,7 +262,7 @@ def erase(row: Any, *, actor: User | None, reason: str) -> None:
     raise_revision()
 
 
-def sign(row: Any, actor: User | None, reason: str) -> None:
+def sign(row: Any, actor: User | None, reason: str = "") -> None:
     """Says who edits the row and why, for the history and for rules that want a reason."""
     if len(reason) > LONGEST_REASON:
         raise ValidationError({NON_FIELD_ERRORS: f"The reason is longer than {LONGEST_REASON} characters."})

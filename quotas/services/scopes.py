@@ -64,6 +64,12 @@ def parents_of(scope: Scope) -> list[Scope]:
     return [edge.parent for edge in scope.parent_edges.select_related("parent")] if scope.pk else []
 
 
+def check_place(scope: Scope, parents: Sequence[Scope], funding: Scope | None, actor: User | None) -> None:
+    """Refuses what `scope_save` would refuse of these parents."""
+    whole, funding = placed(scope, parents, funding, actor)
+    check_parents(scope, whole or (), funding)
+
+
 def check_parents(scope: Scope, parents: Sequence[Scope], funding: Scope | None = None) -> None:
     """Refuses a parent named twice, a funding scope that is no parent, the scope itself, and cycles, naming the path."""
     ids = [parent.pk for parent in parents]
