@@ -59,9 +59,10 @@ class Case:
         return measuring.given_back(self.tally, self.replicas)
 
     def own_removal(self) -> Replica | None:
-        """The replica that the model's own rules take in this pass, and that nobody has to ask for."""
-        removes = self.verdict is not None and self.verdict.outcome == "remove" and not self.ended()
-        return self.verdict.replica if self.verdict is not None and removes and self.model.mode == "auto" else None
+        """The replica that the model's own rules take in this pass, unasked; None where they only advise it."""
+        if self.verdict is None or self.verdict.outcome != "remove" or self.ended() or self.model.mode != "auto":
+            return None
+        return self.verdict.replica
 
     def leaving(self) -> list[Replica]:
         """What this pass ends or drains, whatever is granted; advice ends nothing."""
@@ -123,9 +124,9 @@ class Case:
         found += [removal_of(self.model, gone.replica, "reclaimed", gone.asker) for gone in self.returned]
         if self.over is not None:
             found.append(removal_of(self.model, self.over[0], "over_limit"))
-        verdict = self.outcome(snapshot)
-        if verdict.outcome == "remove" and verdict.replica is not None and verdict is self.verdict:
-            found.append(removal_of(self.model, verdict.replica, verdict.reason))
+        removes = self.verdict is not None and self.verdict.outcome == "remove" and not self.ended()
+        if removes and self.verdict is not None and self.verdict.replica is not None:
+            found.append(removal_of(self.model, self.verdict.replica, self.verdict.reason))
         return found
 
 

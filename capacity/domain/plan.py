@@ -162,6 +162,7 @@ def _story(case: Case, verdict: Verdict, snapshot: Snapshot) -> Story:
         given_back=tuple(action.replica or "" for action in case.given_back()),
         returned=tuple(case.returned),
         over=case.over,
+        own=case.own_removal(),
         victim=verdict.replica,
         ended=case.ended() if snapshot.replicas is not None else [],
         limited_by=limits_of(case.need) if case.need is not None else (),
@@ -178,6 +179,7 @@ def _wanted(case: Case, verdict: Verdict) -> int:
     live, need, most = case.tally.live, case.need, case.model.max_replicas
     if verdict.outcome == "remove" and verdict.reason in ("reclaimed", "over_limit"):
         gone = [back.replica for back in case.returned] or ([case.over[0]] if case.over else [])
+        gone += [own] if (own := case.own_removal()) is not None else []
         live -= sum(1 for replica in gone if replica not in case.tally.lapsed)
     if need is None:
         goes = verdict.replica if verdict.outcome == "remove" and verdict.reason not in ("reclaimed", "over_limit") else None

@@ -40,6 +40,8 @@ class Story:
     """Replicas that are given back for others."""
     over: tuple[Replica, Quota] | None = None
     """The replica that goes down to a limit, and the limit's row."""
+    own: Replica | None = None
+    """The replica that goes by the model's own rules."""
 
 
 def why(story: Story) -> str:
@@ -180,7 +182,8 @@ def _measure_remove(story: Story) -> str:
 
 
 def _reclaimed(story: Story) -> str:
-    return f"{_gives(story)}; {_no_threshold(story)}."
+    besides = "" if story.own is None else f" Besides, {story.own.name} goes: the rest does without it."
+    return f"{_gives(story)}; {_no_threshold(story)}.{besides}"
 
 
 def _gives(story: Story) -> str:

@@ -16,18 +16,18 @@ from quotas.domain.types import Claim, Problem, Quota, Scope, covers
 class QuotaPolicy:
     """Scopes and quota rows made ready for any number of passes. Only scopes that are asked about cost anything."""
 
-    __slots__ = ("_bindings", "_entitlements", "_guarantees", "_rows", "problems", "quotas", "tenancy")
+    __slots__ = ("_bindings", "_entitlements", "_on", "_rows", "problems", "quotas", "tenancy")
 
     def __init__(self, tenancy: Tenancy, quotas: Iterable[Quota]) -> None:
         self.tenancy = tenancy
         self.quotas = tuple(quotas)
         self._rows: dict[str, list[Quota]] = {}
-        self._guarantees: dict[str, list[Quota]] = {}
+        self._on: dict[str, list[Quota]] = {}
         for quota in self.quotas:
             if quota.limit is not None:
                 self._rows.setdefault(quota.scope, []).append(quota)
-            if quota.guarantee is not None:
-                self._guarantees.setdefault(quota.target, []).append(quota)
+            if quota.model is None:
+                self._on.setdefault(quota.target, []).append(quota)
         self._entitlements: dict[str, Entitlements] = {}
         self._bindings: dict[str, tuple[Quota, ...]] = {}
         self.problems: tuple[Problem, ...] = tuple(tenancy.problems() + _crossed(self.quotas))
@@ -47,7 +47,7 @@ class QuotaPolicy:
         """What each scope is entitled to of a class with that many units on ready nodes (None: not known)."""
         found = self._entitlements.get(resource)
         if found is None or found.capacity != capacity:
-            rows = self._guarantees.get(resource, ())
+            rows = self._on.get(resource, ())
             found = self._entitlements[resource] = Entitlements(self.tenancy, self._rows, rows, resource, capacity)
         return found
 

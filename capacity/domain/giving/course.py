@@ -8,7 +8,7 @@ from capacity.domain.cases import Case
 from capacity.domain.giving.lenders import Lender, Lenders
 from capacity.domain.giving.outlook import Outlook
 from capacity.domain.giving.over_limit import down_to_limits
-from capacity.domain.giving.reclaim import Reclaim, Return
+from capacity.domain.giving.reclaim import Reclaim
 from capacity.domain.granting import Granter
 from capacity.domain.needs import Need
 from capacity.domain.offer import room_of
@@ -35,11 +35,6 @@ def give_back(snapshot: Snapshot, cases: Sequence[Case], granter: Granter, actin
         by_name[back.model].returned.append(back)
     for model, given in over.items():
         by_name[model].over = given
-    for case in cases:
-        own = case.own_removal()
-        if case.returned and own is not None:
-            # it goes anyway: one model gives one reason
-            case.returned.append(Return(model=case.model.name, replica=own, asker=case.returned[0].asker))
 
 
 def _outlook(snapshot: Snapshot, cases: Sequence[Case], granter: Granter, ledger: Ledger) -> Outlook:
