@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from quotas.seen import Seen
 
-from .domain.phrases import stop_phrase
+from .domain.phrases import names_askers, stop_phrase, without_askers
 from .domain.reasons import REASONS
 from .domain.types import LimitedBy
 from .models import Action, Decision, LanguageModel, Replica
@@ -22,7 +22,7 @@ NAMELESS: Final[Mapping[str, str]] = {
     "guarantee_reserved": "units are kept for a scope that is not yours to see",
 }
 FOR_OTHERS: Final = frozenset({"reclaimed"})
-"""Reasons whose sentence names somebody else's model."""
+"""Reasons whose sentence names somebody else's model, in words of an older version too."""
 TOLD_OF_OTHERS: Final = ("kind", "target")
 Limit = Mapping[str, Any]
 
@@ -60,9 +60,9 @@ class Telling(Seen):
 
     def why(self, row: Decision) -> str:
         """The sentence, without what was in the way where that is others'."""
-        text = row.why
         withheld = f"{REASONS[row.reason].sentence} {WITHHELD}" if row.reason in REASONS else WITHHELD
-        if row.reason in FOR_OTHERS:
+        text = without_askers(row.why, self.model)
+        if row.reason in FOR_OTHERS and not names_askers(row.why):
             return withheld
         for limit in filter(self._is_foreign, row.limited_by):
             said = _phrase(limit)

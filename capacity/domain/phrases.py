@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -71,6 +71,31 @@ def names(texts: Sequence[str]) -> str:
     """The first few, and how many more."""
     shown = ", ".join(texts[:MOST_NAMED])
     return shown if len(texts) <= MOST_NAMED else f"{shown} and {len(texts) - MOST_NAMED} more"
+
+
+def giving(given: Mapping[str, Sequence[str]]) -> str:
+    """`given`: who is owed it → the replicas that go for him."""
+    parts = [f"{names(replicas)} for {asker}" for asker, replicas in given.items()]
+    return f"Gives back {', '.join(parts)}, which {'is' if len(given) == 1 else 'are'} entitled to it"
+
+
+_GIVEN: Final = re.compile(r"Gives back (.+?), which (?:is|are) entitled to it")
+
+
+def without_askers(text: str, may_name: Callable[[str], bool]) -> str:
+    """The sentence without whom it is for, where that is not to be told."""
+    return _GIVEN.sub(lambda found: found[0] if all(map(may_name, _askers(found[1]))) else _GIVEN_TO_SOMEBODY, text)
+
+
+def names_askers(text: str) -> bool:
+    return _GIVEN.search(text) is not None
+
+
+_GIVEN_TO_SOMEBODY: Final = "Gives back what somebody else is entitled to"
+
+
+def _askers(parts: str) -> list[str]:
+    return [part.rpartition(" for ")[2] for part in parts.split(", ") if " for " in part] or [parts]
 
 
 _FRACTION_OF_A_SECOND: Final = re.compile(r"(?<=:\d\d)\.\d+Z")

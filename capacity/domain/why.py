@@ -11,7 +11,7 @@ from capacity.domain.clock import seconds_since
 from capacity.domain.giving.reclaim import Return
 from capacity.domain.load import Tally
 from capacity.domain.needs import Need
-from capacity.domain.phrases import decimal, demand, names, number, percent, served, stop_phrase, verb
+from capacity.domain.phrases import decimal, demand, giving, names, number, percent, served, stop_phrase, verb
 from capacity.domain.reasons import REASONS
 from capacity.domain.types import Action, LimitedBy, Outcome, Replica, Settings
 from capacity.domain.victims import Victims, kept_capacity
@@ -187,9 +187,10 @@ def _reclaimed(story: Story) -> str:
 
 
 def _gives(story: Story) -> str:
-    askers = dict.fromkeys(back.asker for back in story.returned)
-    parts = [f"{names([b.replica.name for b in story.returned if b.asker == asker])} for {asker}" for asker in askers]
-    return f"Gives back {', '.join(parts)}, which {'is' if len(askers) == 1 else 'are'} entitled to it"
+    given: dict[str, list[str]] = {}
+    for back in story.returned:
+        given.setdefault(back.asker, []).append(back.replica.name)
+    return giving(given)
 
 
 def _no_threshold(story: Story) -> str:

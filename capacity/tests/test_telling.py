@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from capacity.domain.phrases import giving
 from capacity.models import Decision, Replica
 from capacity.tests.api_people import person
 from capacity.tests.factories import make_scope
@@ -68,6 +69,32 @@ def test_a_sentence_that_cannot_be_told_in_part_is_withheld(
     client.force_login(make_person("vera", fleet.model.scope))
     text = client.get(reverse("decision", args=[fleet.decision.pk])).content.decode()
     assert "The reason names what is not yours to see." in text
+    assert "rival" not in text
+
+
+GIVING = giving({"rival-model": ["llama/r0", "llama/r1"], "llama": ["llama/r2"]})
+
+
+@pytest.mark.parametrize(
+    ("reason", "why", "told"),
+    [
+        (
+            "reclaimed",
+            f"{GIVING}; the 70 % rule does not hold for that.",
+            "Gives back what somebody else is entitled to; the 70 %",
+        ),
+        ("below_min", f"1 replica live; adding 1 of h100. {GIVING}.", "adding 1 of h100. Gives back what somebody else is"),
+        ("reclaimed", f"{giving({'llama': ['llama/r2']})}; so.", "Gives back llama/r2 for llama, which is entitled to it; so."),
+        ("reclaimed", "Gives back rival, which is entitled to it.", "Gives back what somebody else is entitled to."),
+    ],
+)
+def test_for_whom_a_replica_is_given_back_is_told_to_those_who_see_the_model(
+    client: Client, fleet: Any, reason: str, why: str, told: str
+) -> None:
+    Decision.objects.update(reason=reason, why=why, limited_by=[])
+    client.force_login(make_person("vera", fleet.model.scope))
+    text = client.get(reverse("decision", args=[fleet.decision.pk])).content.decode()
+    assert told in text
     assert "rival" not in text
 
 
