@@ -221,6 +221,7 @@ class TestGuarantees:
     def test_one_that_others_fund_has_its_guarantee_from_them(self, mia: Any) -> None:
         assert "scope that you do not manage" in refused(self.guarantee(mia, "shared", 1))
         assert "scope that you do not manage" in refused(self.guarantee(mia, "shared", None, weight=7))
+        assert "scope that you do not manage" in refused(self.guarantee(mia, "shared", None, lend=False))
         assert self.guarantee(mia, "shared", None, limit=3).status_code == 201
 
     def test_a_move_hands_out_no_more_either(self, tree: dict[str, Scope], pool: Pool, mia: Any) -> None:

@@ -47,6 +47,12 @@ def test_a_member_reads_the_limit_that_binds_him_and_no_name_of_others(client: C
     assert "units are kept for a scope that is not yours to see" in told
 
 
+def test_how_much_a_pass_did_for_all_is_told_to_those_who_see_all(client: Client, fleet: Any) -> None:
+    for reader, told in ((make_person("vera", fleet.model.scope), False), (make_person("olga", is_operator=True), True)):
+        client.force_login(reader)
+        assert ("0 actions" in client.get("/").content.decode()) == told
+
+
 def test_an_operator_reads_it_all(client: Client, fleet: Any) -> None:
     client.force_login(make_person("olga", is_operator=True))
     assert "4 are kept for rival" in client.get(reverse("decision", args=[fleet.decision.pk])).content.decode()

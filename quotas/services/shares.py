@@ -91,9 +91,9 @@ def _overrun(share: Share, before: int, after: int) -> str:
 
 
 def _leave_to_those_who_fund(quota: CapacityQuota, stored: CapacityQuota | None, findings: Findings) -> None:
-    """Its guarantee and its weight are taken from scopes that are not his."""
+    """Its guarantee, its weight among others and what it keeps from them concern scopes that are not his."""
     usual = stored or CapacityQuota()
-    for field in ("guarantee", "weight"):
+    for field in ("guarantee", "weight", "lend"):
         if getattr(quota, field) != getattr(usual, field):
             findings.refuse(field, f"What {quota.scope} is guaranteed comes through a scope that you do not manage.")
 
