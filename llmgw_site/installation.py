@@ -10,7 +10,7 @@ from . import env
 NEED_IT: Final = frozenset(
     {
         "bench", "brake", "end_rest", "endpoint_add", "endpoint_remove", "measurement_accept", "model_mode", "model_replacing",
-        "model_retire", "model_target", "node_cordon", "reconcile", "seed_demo", "snapshot", "take_over", "token_create",
+        "model_retire", "model_target", "node_cordon", "reconcile", "role", "seed_demo", "snapshot", "take_over", "token_create",
     }
 )  # fmt: skip
 NEED_NONE: Final = frozenset({"bench_import", "engine", "gateway", "inventory", "node", "plan", "read_metrics"})

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.management import CommandError, call_command
 
 from capacity.tests.api_people import member, person
 from capacity.tests.factories import make_model, make_pool, make_scope
@@ -284,6 +288,40 @@ class TestRoles:
     def test_viewers_and_operators_give_none(self, tree: dict[str, Scope]) -> None:
         for client in (member("vera", tree["dept"]), person("olga", is_operator=True)):
             assert self.role(client, "vera", "team").status_code == 403
+
+
+class TestCommand:
+    def role(self, *arguments: str, **options: Any) -> str:
+        out = StringIO()
+        call_command("role", *arguments, stdout=out, **options)
+        return out.getvalue().strip()
+
+    def test_it_gives_changes_takes_and_lists_roles(self, tree: dict[str, Scope]) -> None:
+        User.objects.create(username="vera")
+        assert self.role("vera", "team", "viewer", reason="new here") == "vera: viewer of team."
+        assert self.role("vera", "team", "manager", reason="leads it") == "vera: manager of team."
+        assert Membership.objects.get().history.first().history_change_reason == "leads it"
+        assert json.loads(self.role("vera", as_json=True)) == {"user": "vera", "roles": [{"scope": "team", "role": "manager"}]}
+        assert self.role("vera", "team", "none", reason="left") == "vera: no role."
+
+    @pytest.mark.parametrize(
+        ("arguments", "status", "sentence"),
+        [
+            (["nobody"], 1, "There is no account “nobody”."),
+            (["vera", "nowhere", "viewer"], 1, "There is no scope “nowhere”."),
+            (["vera", "team"], 2, "Say which role: viewer, manager, none."),
+            (["vera", "team", "none"], 1, "vera has no role in team."),
+            (["vera", "team", "viewer", "--reason", " "], 2, "Say why: --reason “…”; it is kept in the history."),
+        ],
+    )
+    def test_what_is_wrong_is_one_sentence(
+        self, tree: dict[str, Scope], arguments: list[str], status: int, sentence: str
+    ) -> None:
+        User.objects.create(username="vera")
+        with pytest.raises(CommandError, match=re.escape(sentence)) as refused:
+            self.role(*arguments, *(() if "--reason" in arguments else ("--reason", "x")))
+        assert refused.value.returncode == status
+        assert not Membership.objects.exists()
 
 
 def test_an_unsaved_row_of_nobody_is_checked_as_ever(tree: dict[str, Scope], pool: Pool) -> None:
