@@ -46,6 +46,8 @@ class DeniedMiddleware:
         # a token's owner is known only now
         if response.status_code in REFUSED and request.method not in SAFE and request.user.is_authenticated:
             seen = {"user": request.user.get_username(), "act": request.method, "object": request.path[:500]}
+            if named := getattr(request, "named", ""):
+                seen["named"] = named[:200]
             log.warning("denied", status=response.status_code, **seen)
         return response
 

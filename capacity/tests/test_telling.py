@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from capacity.domain.phrases import giving
 from capacity.models import Decision, Replica
-from capacity.tests.api_people import person
+from capacity.tests.api_people import member, person
 from capacity.tests.factories import make_scope
 from capacity.tests.pages import make_action, make_fleet, make_person
 from quotas.models import User
@@ -121,7 +121,11 @@ def test_an_act_that_is_refused_is_one_line_with_who_and_what(fleet: Any, caplog
     for act in (vera.get, vera.delete):
         assert act("/api/v1/models/llama").status_code == 404
     assert vera.post("/api/v1/scopes", {"name": "new"}, format="json").status_code == 403
+    assert vera.post("/api/v1/models/llama/wake").status_code == 404
+    mia = member("mia", fleet.model.scope, "manager")
+    assert mia.post("/api/v1/scopes", {"name": "new", "parents": ["rival"]}, format="json").status_code == 404
     lines = [record.getMessage() for record in caplog.records if "denied" in record.getMessage()]
-    assert len(lines) == 2
-    assert all("vera" in line for line in lines)
+    assert [("vera" in line, "mia" in line, "rival" in line) for line in lines] == [(True, False, False)] * 3 + [
+        (False, True, True)
+    ]
     assert ("DELETE" in lines[0], "/api/v1/models/llama" in lines[0]) == (True, True)

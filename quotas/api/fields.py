@@ -69,8 +69,14 @@ class SeenByName(serializers.SlugRelatedField[Any]):
     def fail(self, key: str, **facts: Any) -> Any:
         user = _user(self)
         if key == "does_not_exist" and user is not None and not user.sees_everything:
-            raise not_found()
+            raise not_yours(self, str(facts.get("value")))
         super().fail(key, **facts)
+
+
+def not_yours(field: serializers.Field[Any, Any, Any, Any], name: str) -> Exception:
+    """404 for a body that names what its sender does not see; the log says what he named."""
+    field.context["request"]._request.named = name
+    return not_found()
 
 
 def _user(field: serializers.Field[Any, Any, Any, Any]) -> Any:

@@ -12,8 +12,7 @@ from quotas.models import CapacityQuota, Membership, Pool, Scope, User
 from quotas.services import delete, may_edit_below, quota_delete, quota_save, save, scope_delete, scope_save
 
 from .catalog import Catalog
-from .errors import not_found
-from .fields import ExactCharField, SeenByName, StrictModelSerializer
+from .fields import ExactCharField, SeenByName, StrictModelSerializer, not_yours
 
 TENANCY = "Admins may do that, and managers below their own scope."
 
@@ -25,7 +24,7 @@ class NamedScope(ExactCharField):
         name, seen = super().to_internal_value(data), self.context["seen"]
         found = Scope.objects.visible_to(seen.user).filter(name=name).first()
         if found is None and not seen.everything:
-            raise not_found()
+            raise not_yours(self, name)
         if found is None:
             raise serializers.ValidationError(f"There is no scope “{name[:200]}”.")
         return found
