@@ -67,8 +67,8 @@ class Case:
     def leaving(self) -> list[Replica]:
         """What this pass ends or drains, whatever is granted; advice ends nothing."""
         going = [replica for replica in self.ended() if acts(self.model, replica, "start_timeout")]
-        back = {action.replica for action in self.given_back()}
-        going += [replica for replica in self.replicas if replica.name in back]
+        if back := {action.replica for action in self.given_back()}:
+            going += [replica for replica in self.replicas if replica.name in back]
         own = self.own_removal()
         return going if own is None else [*going, own]
 

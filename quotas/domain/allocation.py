@@ -151,6 +151,9 @@ class Allocation:
 
     def _share_out(self, parent: _Branch) -> None:
         """Give the parent's units to what it funds: what is assured first, then incumbents, then wishes."""
+        if not parent.entitled:
+            self.entitled.update((ask.model, 0) for ask in parent.models)
+            return
         base = sum(branch.base for branch in parent.scopes)
         idle = sum(branch.kept for branch in parent.scopes)
         left = max(0, min(parent.entitled, max(parent.entitled, parent.assured) - idle) - base)

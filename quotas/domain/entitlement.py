@@ -108,6 +108,11 @@ class Entitlements:
         return min((row.limit for row in self._own_limits(scope) if row.limit is not None), default=None)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing is assured to anybody."""
+        return not any(self._assured.values())
+
+    @property
     def withholding(self) -> Iterable[str]:
         """The scopes for which something is assured that they do not lend."""
         return [row.scope for row in self._rows.values() if not row.lend and self.assured(row.scope)]

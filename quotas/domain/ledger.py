@@ -80,6 +80,8 @@ class Ledger:
         self._wanted = {(ask.model, resource): ask.wanted for resource, rows in asks.items() for ask in rows}
         for resource in asks:
             found = self.policy.entitlements(resource, self.capacity.get(resource, 0))
+            if found.is_empty:
+                continue
             allocation = self._allocations[resource] = Allocation(found, asks[resource])
             self._entitled.update({(model, resource): units for model, units in allocation.entitled.items()})
         clip(asks, self._entitled, self.policy.limits_over)

@@ -26,7 +26,7 @@ def give_back(snapshot: Snapshot, cases: Sequence[Case], granter: Granter, actin
         return
     outlook = _outlook(snapshot, cases, granter, ledger)
     may_give = [lender for case in cases if (lender := _lender(case)) is not None]
-    lenders = Lenders(may_give, ledger, snapshot.at, snapshot.settings.min_run_seconds)
+    lenders = Lenders(may_give, ledger, outlook, snapshot.at, snapshot.settings.min_run_seconds)
     search = Reclaim(snapshot, ledger, outlook, lenders)
     search.search(asking)
     over = down_to_limits(snapshot, ledger, outlook, lenders)

@@ -30,6 +30,11 @@ class Outlook:
         rows = self._ledger.rows(model, rating.profile.resource)
         return [row for row in rows if row.limit is not None and self.used(row) + _counts(row, rating) > row.limit]
 
+    def is_over(self, model: str, resource: str) -> bool:
+        """Whether the model's replicas in the class stand under a limit that is passed by what stays."""
+        rows = self._ledger.rows(model, resource)
+        return any(row.limit is not None and self.used(row) > row.limit for row in rows)
+
     def place_for(self, rating: Rating) -> tuple[str, ...] | None:
         """The nodes on which one more replica of the profile would fit."""
         return self._room.find(rating.profile)

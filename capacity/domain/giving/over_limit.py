@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capacity.domain.clock import reached
-from capacity.domain.giving.lenders import Lender, Lenders
+from capacity.domain.giving.lenders import Lender, Lenders, Shortage
 from capacity.domain.giving.outlook import Outlook
 from capacity.domain.types import Replica, Snapshot
 from quotas.domain.ledger import Ledger
@@ -32,21 +32,19 @@ def _drain(row: Quota, ledger: Ledger, outlook: Outlook, lenders: Lenders, given
         below = row.scope in ledger.policy.tenancy.ancestors(ledger.scope_of(lender.name) or "")
         return below and (covers(row.target, own.resource) if row.model is None else row.model == lender.name)
 
-    def is_over(_lender: Lender, _replica: Replica) -> bool:
-        return True
-
+    shortage = Shortage(key=(row.scope, row.target), helps=helps)
     while row.limit is not None and outlook.used(row) > row.limit:
-        found = lenders.first(helps, is_over) or (None if taken else lenders.first(helps, is_over, entitled=True))
+        found = lenders.first(shortage) or (None if taken else lenders.first(shortage, entitled=True))
         if found is None:
             break
         lender, replica = found
         outlook.end(lender.tally, replica)
-        lender.taken.append(replica)
+        lender.take(replica)
         taken.append(found)
     for lender, replica in sorted(taken, key=lambda one: -one[0].tally.rating(one[1]).units):
         outlook.keep(lender.tally, replica)
         if row.limit is not None and outlook.used(row) <= row.limit:
-            lender.taken.remove(replica)
+            lender.keep(replica)
             continue
         outlook.end(lender.tally, replica)
         given[lender.name] = (replica, row)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from capacity.domain.clock import reached
-from capacity.domain.giving.lenders import Lender, Lenders
+from capacity.domain.giving.lenders import Lender, Lenders, Shortage
 from capacity.domain.giving.outlook import Outlook
 from capacity.domain.needs import Need
 from capacity.domain.placement import Purpose, Rating
@@ -132,7 +132,7 @@ class Reclaim:
         """A set without which the replica would not fit; empty where no set does it, and then nothing is changed."""
         taken: Taken = []
         while self._fits(need, rating) is None:
-            victim = self._next(need, rating)
+            victim = self._lenders.first(self._shortage(need, rating))
             if victim is None:
                 self._give_back(taken)
                 return []
@@ -140,26 +140,25 @@ class Reclaim:
             taken.append(victim)
         return self._without_idle_ones(need, rating, taken)
 
-    def _next(self, need: Need, rating: Rating) -> tuple[Lender, Replica] | None:
-        """For a shortage at a limit only models below it; for one of room only replicas on nodes that the asker can use."""
-        blocking = self._outlook.blocking(need.tally.model.name, rating)
+    def _shortage(self, need: Need, rating: Rating) -> Shortage:
+        """At a limit only models below it help; where room is short only replicas on nodes that the asker can use."""
+        asker, profile = need.tally.model.name, rating.profile
+        blocking = self._outlook.blocking(asker, rating)
         tenancy = self._ledger.policy.tenancy
 
-        def helps(lender: Lender, replica: Replica) -> bool:
-            own = lender.tally.rating(replica).profile
-            if lender.name == need.tally.model.name:
-                return False
-            if not blocking:
-                return own.resource == rating.profile.resource and self._outlook.usable(rating, replica.nodes)
+        def makes_room(lender: Lender, replica: Replica) -> bool:
+            same = lender.tally.rating(replica).profile.resource == profile.resource
+            return same and lender.name != asker and self._outlook.usable(rating, replica.nodes)
+
+        def lowers_use(lender: Lender, replica: Replica) -> bool:
+            resource = lender.tally.rating(replica).profile.resource
             above = tenancy.ancestors(self._ledger.scope_of(lender.name) or "")
-            return any(row.scope in above and row.model is None and covers(row.target, own.resource) for row in blocking)
+            below = any(row.scope in above and row.model is None and covers(row.target, resource) for row in blocking)
+            return below and lender.name != asker
 
-        return self._lenders.first(helps, self.is_over)
-
-    def is_over(self, lender: Lender, replica: Replica) -> bool:
-        """Whether the replica is held under a limit that is passed, by what stays."""
-        rows = self._ledger.rows(lender.name, lender.tally.rating(replica).profile.resource)
-        return any(row.limit is not None and self._outlook.used(row) > row.limit for row in rows)
+        if blocking:
+            return Shortage(key=(asker, *((row.scope, row.target) for row in blocking)), helps=lowers_use)
+        return Shortage(key=(asker, profile.name), helps=makes_room)
 
     def _without_idle_ones(self, need: Need, rating: Rating, taken: Taken) -> Taken:
         """Hand back the largest that turned out not to be needed, then the next, the last taken first."""
@@ -175,12 +174,12 @@ class Reclaim:
 
     def _take(self, lender: Lender, replica: Replica) -> None:
         self._outlook.end(lender.tally, replica)
-        lender.taken.append(replica)
+        lender.take(replica)
 
     def _give_back(self, taken: Taken) -> None:
         for lender, replica in reversed(taken):
             self._outlook.keep(lender.tally, replica)
-            lender.taken.remove(replica)
+            lender.keep(replica)
 
 
 def _left_of(need: Need) -> _Left:
